@@ -46,7 +46,7 @@ class HoldfastError(Exception):
         self.parameter, self.value, self.allowed = parameter, value, allowed
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain data, without those that are None."""
+        """Return the fields as plain data, without those that are None."""
         fields = {"parameter": self.parameter, "value": self.value, "allowed": self.allowed}
         stated = {name: field for name, field in fields.items() if field is not None}
         return {"code": self.code, "message": str(self)} | stated

@@ -74,7 +74,7 @@ class Account(Fixed):
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this account anew, without what was spent."""
+        """Return the arguments that make this account anew, without what was spent."""
 
     @abstractmethod
     def _blank(self) -> State:
@@ -119,7 +119,7 @@ class Account(Fixed):
         return InvalidParameter(text)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON, that `from_dict` reads back exactly; the totals are decimal texts."""
+        """Return plain data, ready for JSON, that `from_dict` reads back exactly; the totals are decimal texts."""
         return self._plain(self._state)
 
     @classmethod
@@ -135,7 +135,7 @@ class Account(Fixed):
         return kind._restored({k: v for k, v in plain.items() if k != cls.role})
 
     def copy(self) -> Self:
-        """The same account in the same state; what is spent on one of them later is not spent on the other."""
+        """Return the same account in the same state; what is spent on one of them later is not spent on the other."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made._lock = threading.Lock()
@@ -274,7 +274,7 @@ class Joint(Account, Generic[Part]):
         return tuple(kind for kind in first.accepts if all(kind in part.accepts for part in others))
 
     def parameters(self) -> dict[str, Any]:
-        """The parts, as made."""
+        """Return the parts, as made."""
         return {self.parts_name: [{part.role: part.name} | part.parameters() for part in self._parts]}
 
     def _blank(self) -> State:

@@ -115,7 +115,7 @@ class Cost:
     kind: ClassVar[str] = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
@@ -295,7 +295,7 @@ class Bits(Cost):
 
     @classmethod
     def of_values(cls, count: int) -> Self:
-        """The cost of an answer that takes one of `count` values: `log2(count)`, rounded up.
+        """Return the cost of an answer that takes one of `count` values: `log2(count)`, rounded up.
 
         Examples
         --------

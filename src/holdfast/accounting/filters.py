@@ -112,7 +112,7 @@ class Filter(Account):
 
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What holds for the whole interaction, whoever chose the costs and whenever it stops."""
+        """Return what holds for the whole interaction, whoever chose the costs and whenever it stops."""
 
     @abstractmethod
     def _fits(self, state: State) -> bool:
@@ -164,7 +164,7 @@ class Filter(Account):
         return ""
 
     def spent(self) -> dict[str, Any]:
-        """What has been spent, rounded up; a position in the ledger, not a guarantee.
+        """Return what has been spent, rounded up; a position in the ledger, not a guarantee.
 
         In the names of the costs where they simply add. Rules that do not add show what they compare instead: Rogers
         and Whitehouse the sum of squared epsilons and the left side of their inequality.
@@ -226,7 +226,7 @@ class BasicFilter(Tally, Filter):
         self._caps = exact(self.epsilon), exact(self.delta)
 
     def parameters(self) -> dict[str, Any]:
-        """The budget."""
+        """Return the budget."""
         return {"epsilon": self.epsilon, "delta": self.delta}
 
     def guarantee(self) -> Guarantee:
@@ -286,7 +286,7 @@ class BitsFilter(Tally, Filter):
         self._cap = exact(self.bits)
 
     def parameters(self) -> dict[str, Any]:
-        """The budget."""
+        """Return the budget."""
         return {"bits": self.bits}
 
     def guarantee(self) -> Guarantee:
@@ -358,7 +358,7 @@ class GDPFilter(Tally, Filter):
         return cls(mu, epsilon=epsilon, delta=delta)
 
     def parameters(self) -> dict[str, Any]:
-        """The budget, and the (epsilon, delta) it keeps where one was stated."""
+        """Return the budget, and the (epsilon, delta) it keeps where one was stated."""
         return {"mu": self.mu} | ({} if self.epsilon is None else {"epsilon": self.epsilon, "delta": self.delta})
 
     def guarantee(self) -> Guarantee:
@@ -438,7 +438,7 @@ class RogersFilter(Tally, Filter):
             raise InvalidParameter(f"offset must be smaller: at {self.offset} not even a cost of 0 fits")
 
     def parameters(self) -> dict[str, Any]:
-        """The budget and the choice of constants."""
+        """Return the budget and the choice of constants."""
         own = {} if self._own_offset is None else {"offset": self._own_offset}
         return {"epsilon": self.epsilon, "delta": self.delta, "method": self.method} | own
 
@@ -510,7 +510,7 @@ class WhitehouseFilter(Tally, Filter):
         self._room = exact(self.delta_sum)
 
     def parameters(self) -> dict[str, Any]:
-        """The budget and how its delta is split."""
+        """Return the budget and how its delta is split."""
         return {"epsilon": self.epsilon, "delta": self.delta, "delta_sum": self.delta_sum}
 
     def guarantee(self) -> Guarantee:
@@ -617,7 +617,7 @@ class ZCDPFilter(Tally, Filter):
         return cls(rho, delta_sum=delta_sum, epsilon=epsilon, delta=delta)
 
     def parameters(self) -> dict[str, Any]:
-        """The budget, and the (epsilon, delta) it keeps where one was stated."""
+        """Return the budget, and the (epsilon, delta) it keeps where one was stated."""
         stated = {} if self.epsilon is None else {"epsilon": self.epsilon, "delta": self.delta}
         return {"rho": self.rho, "delta_sum": self.delta_sum} | stated
 
@@ -686,7 +686,7 @@ class RenyiFilter(Tally, Filter):
         self._cap = exact(self.epsilon)
 
     def parameters(self) -> dict[str, Any]:
-        """The order and its budget."""
+        """Return the order and its budget."""
         return {"order": self.order, "epsilon": self.epsilon}
 
     def guarantee(self) -> Guarantee:
@@ -756,7 +756,7 @@ class RenyiCurveFilter(Tally, Filter):
         super().__init__()
 
     def parameters(self) -> dict[str, Any]:
-        """The budget and the grid."""
+        """Return the budget and the grid."""
         return {"epsilon": self.epsilon, "delta": self.delta, "orders": list(self.orders)}
 
     def guarantee(self) -> Guarantee:
@@ -820,7 +820,7 @@ class AllOf(Joint[Filter], Filter):
         self._take(tuple(part._state for part in self._parts))
 
     def guarantee(self) -> Guarantee:
-        """Every guarantee of every filter; epsilon and delta are those of the one with the smallest delta."""
+        """Return every guarantee of every filter; epsilon and delta are those of the one with the smallest delta."""
         promise = self._promise()
         stated: dict[str, Any] = {} if promise is None else {"epsilon": promise.epsilon, "delta": promise.delta}
         stated["filters"] = [dict(part.guarantee().parameters) for part in self._parts]
@@ -1000,7 +1000,7 @@ class FilterFromOdometer(Filter):
         self._take(odometer._state)
 
     def parameters(self) -> dict[str, Any]:
-        """The odometer, as made, and the budget."""
+        """Return the odometer, as made, and the budget."""
         made = {self._odometer.role: self._odometer.name} | self._odometer.parameters()
         return {"odometer": made, "epsilon": self.epsilon}
 

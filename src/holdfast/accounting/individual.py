@@ -101,7 +101,7 @@ class IndividualFilter(NoCopy, Fixed):
     def guarantee(
         self, neighbours: Literal["add-remove", "replace-one"] = "add-remove", *, one_sign: bool = False
     ) -> Guarantee:
-        """What holds for the whole interaction, under the neighbour relation that is named.
+        """Return what holds for the whole interaction, under the neighbour relation that is named.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class IndividualFilter(NoCopy, Fixed):
         return Guarantee("filter.rounds", stated | {"rho": factor * self.budget, "factor": factor}, _REPLACE_ONE)
 
     def to_dict(self) -> dict[str, Any]:
-        """The public part: how the filter was made. Not what rows have spent."""
+        """Return the public part: how the filter was made. Not what rows have spent."""
         return {"filter": self.name, "rows": self.rows, "budget": self.budget, "order": self.order}
 
     def secret_state(self) -> dict[str, Any]:

@@ -104,15 +104,15 @@ class Odometer(Account):
             self._state = self._after(self._state, cost)
 
     def reading(self) -> float:
-        """The bound on the privacy loss so far, rounded up; infinite where there is none."""
+        """Return the bound on the privacy loss so far, rounded up; infinite where there is none."""
         return self._read(self._state)
 
     def reading_after(self, cost: Cost) -> float:
-        """What `reading()` would be after `cost`; records nothing."""
+        """Return what `reading()` would be after `cost`; records nothing."""
         return self._read(self._after(self._state, cost))
 
     def guarantee(self) -> Guarantee:
-        """What the reading means."""
+        """Return what the reading means."""
         stated: dict[str, Any] = (
             {"name": self.name} | self.parameters() | {"delta": self.delta, "two_sided": self.two_sided}
         )
@@ -151,7 +151,7 @@ class LossOdometer(Tally, Odometer):
         return self._double_slack / 2 if self.two_sided else self._double_slack
 
     def parameters(self) -> dict[str, Any]:
-        """The failure probability and the part of it kept for the costs' own deltas."""
+        """Return the failure probability and the part of it kept for the costs' own deltas."""
         return {"delta": self.delta, "delta_sum": self.delta_sum}
 
     def _increments(self, cost: PureDP | PointwiseDP) -> tuple[Decimal, ...]:
@@ -208,7 +208,7 @@ class BasicOdometer(Tally, Odometer):
         self._room = exact(budget_delta("delta", delta, zero=True))
 
     def parameters(self) -> dict[str, Any]:
-        """The room for the costs' own deltas."""
+        """Return the room for the costs' own deltas."""
         return {"delta": self.delta}
 
     def _increments(self, cost: PureDP | PointwiseDP) -> tuple[Decimal, ...]:
@@ -255,7 +255,7 @@ class RogersOdometer(LossOdometer):
         super().__init__(above(up(parts.inside + parts.outside)), exact(parts.sum))
 
     def parameters(self) -> dict[str, Any]:
-        """The printed parameters."""
+        """Return the printed parameters."""
         return {"delta": self.nominal_delta, "n": self.n}
 
     def _bound(self, drift: float, squares: float) -> float:
@@ -310,7 +310,7 @@ class InversionOdometer(LossOdometer):
         self._factor = inversion_factor(self.n, self._printed / 2, method)
 
     def parameters(self) -> dict[str, Any]:
-        """The failure probability, the range and the constant."""
+        """Return the failure probability, the range and the constant."""
         return super().parameters() | {"n": self.n, "method": self.method}
 
     def _bound(self, drift: float, squares: float) -> float:
@@ -351,7 +351,7 @@ class LineOdometer(LossOdometer):
         self.target = arguments.real("target", target, above=0)
 
     def parameters(self) -> dict[str, Any]:
-        """The failure probability, the target and the sides."""
+        """Return the failure probability, the target and the sides."""
         return super().parameters() | {"target": self.target, "two_sided": self.two_sided}
 
     def _bound(self, drift: float, squares: float) -> float:
@@ -389,7 +389,7 @@ class MixtureOdometer(LossOdometer):
         self.gamma = arguments.real("gamma", gamma, above=0)
 
     def parameters(self) -> dict[str, Any]:
-        """The failure probability and the mixture."""
+        """Return the failure probability and the mixture."""
         return super().parameters() | {"gamma": self.gamma}
 
     def _bound(self, drift: float, squares: float) -> float:
@@ -431,7 +431,7 @@ class StitchedOdometer(LossOdometer):
         self.start = arguments.real("start", start, above=0)
 
     def parameters(self) -> dict[str, Any]:
-        """The failure probability, the start and the sides."""
+        """Return the failure probability, the start and the sides."""
         return super().parameters() | {"start": self.start, "two_sided": self.two_sided}
 
     def _bound(self, drift: float, squares: float) -> float:
@@ -480,7 +480,7 @@ class ZCDPOdometer(Tally, Odometer):
         self._printed = printed_delta(double_down(self._slack), self.n)
 
     def parameters(self) -> dict[str, Any]:
-        """The failure probability and the range."""
+        """Return the failure probability and the range."""
         return {"delta": self.delta, "delta_sum": self.delta_sum, "n": self.n}
 
     def _increments(self, cost: PureDP | PointwiseDP | ZCDP | GDP) -> tuple[Decimal, ...]:
@@ -548,7 +548,7 @@ class RenyiOdometer(Tally, Odometer):
         self._weight = 1 / len(self.orders)
 
     def parameters(self) -> dict[str, Any]:
-        """The failure probability and the grid."""
+        """Return the failure probability and the grid."""
         return {"delta": self.delta, "delta_sum": self.delta_sum, "orders": list(self.orders)}
 
     def _increments(self, cost: PureDP | PointwiseDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:

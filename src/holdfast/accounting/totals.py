@@ -243,7 +243,7 @@ _PRICES = 512
 
 @lru_cache(_PRICES)
 def pure_rho(epsilon: float) -> Decimal:
-    """The rho of a pure cost, `epsilon tanh(epsilon/2)`, rounded up.
+    """Return the rho of a pure cost, `epsilon tanh(epsilon/2)`, rounded up.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def pure_rho(epsilon: float) -> Decimal:
 
 
 def gaussian_rho(mu: float) -> Decimal:
-    """The rho of a Gaussian cost, `mu^2/2`, exactly (`bounds.conversions.gdp_to_zcdp` rounds it up).
+    """Return the rho of a Gaussian cost, `mu^2/2`, exactly (`bounds.conversions.gdp_to_zcdp` rounds it up).
 
     Examples
     --------
@@ -266,7 +266,7 @@ def gaussian_rho(mu: float) -> Decimal:
 
 @lru_cache(_PRICES)
 def mean_loss(epsilon: float, method: Literal["tight", "paper"]) -> Decimal:
-    """The largest mean loss of a pure cost, rounded up; "paper" is the larger printed bound.
+    """Return the largest mean loss of a pure cost, rounded up; "paper" is the larger printed bound.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def mean_loss(epsilon: float, method: Literal["tight", "paper"]) -> Decimal:
 
 
 def at_order(cost: PureDP | ZCDP | GDP | RDP, order: float) -> Decimal:
-    """A bound on the divergence of `cost` at one Renyi order; infinite where the cost gives none.
+    """Return a bound on the divergence of `cost` at one Renyi order; infinite where the cost gives none.
 
     A curve given at some orders is read at the smallest listed order that is not below the wanted one, because the
     Renyi divergence grows with its order. Pure costs use the exact value of randomized response.

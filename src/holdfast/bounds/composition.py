@@ -259,7 +259,7 @@ class OptimalEpsilon:
     exact: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return asdict(self)
 
 
@@ -410,7 +410,7 @@ def heterogeneous_delta(
 
 
 def exact_loss_of_equal(epsilon: float, rounds: int) -> Loss:
-    """The loss of `rounds` equal randomized responses; its atoms always fit."""
+    """Return the loss of `rounds` equal randomized responses; its atoms always fit."""
     loss = exact_loss(Counter({epsilon: rounds}))
     assert loss is not None
     return loss

@@ -37,7 +37,7 @@ class DP(NamedTuple):
         return self.epsilon
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"value": self.epsilon, "epsilon": self.epsilon, "delta": self.delta}
 
 

@@ -100,7 +100,7 @@ class Bound:
         return corrected(arguments.probability("alpha", alpha), self.bits, self.beta)[1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "currency": self.currency,
             "bits": self.bits,

@@ -331,7 +331,7 @@ def rounds(
 
 
 def most_rounds(fits: Callable[[int], bool]) -> int:
-    """The largest number of rounds that fits, if fitting is downward closed and ends.
+    """Return the largest number of rounds that fits, if fitting is downward closed and ends.
 
     Examples
     --------

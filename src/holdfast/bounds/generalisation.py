@@ -43,7 +43,7 @@ class Probability:
     line: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"value": self.value, "log_value": self.log_value} | ({"line": self.line} if self.line else {})
 
 
@@ -123,7 +123,7 @@ class Tail:
     bits: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"value": self.value, "epsilon": self.epsilon} | ({} if self.bits is None else {"bits": self.bits})
 
 

@@ -50,7 +50,7 @@ class Deviation:
         return self.radius
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"radius": self.radius, "failure": self.failure}
 
 

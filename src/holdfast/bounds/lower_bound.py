@@ -63,7 +63,7 @@ class Construction:
         return acceptance(0, self.threshold, self.epsilon)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "distance": self.distance,
             "threshold": self.threshold,

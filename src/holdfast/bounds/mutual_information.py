@@ -94,7 +94,7 @@ class Information:
         return self.bits >= self.cap_bits
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         inside = {"parameters": dict(self.parameters)} if self.parameters else {}
         return {"bits": self.bits, "nats": self.nats, "cap_bits": self.cap_bits, "is_vacuous": self.is_vacuous} | inside
 

@@ -85,7 +85,7 @@ class RenyiReading(NamedTuple):
     order: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"value": self.value, "order": self.order}
 
 

@@ -75,7 +75,7 @@ class Level:
         return self.log2_level == -math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; bits and beta only where the level came from a pair of them."""
+        """Return plain data; bits and beta only where the level came from a pair of them."""
         pair = {} if self.bits is None else {"bits": self.bits, "beta": self.beta}
         inside = {"parameters": dict(self.parameters)} if self.parameters else {}
         return {"value": self.value, "log2_level": self.log2_level} | pair | inside

@@ -152,7 +152,7 @@ class Parameter:
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """The parameters of a function whose annotations are parameter types, in signature order.
+    """Return the parameters of a function whose annotations are parameter types, in signature order.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class Valued(Protocol):
         """The headline number."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, the headline included."""
+        """Return plain data, the headline included."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Evaluation:
         return f"{self.id}({given}) = {shown(self.value)} {self.unit}; {self.source}; {self.conditions}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, in the order in which people read it."""
+        """Return plain data, in the order in which people read it."""
         plain: dict[str, Any] = {
             "id": self.id,
             "value": self.value,
@@ -142,7 +142,7 @@ class Theorem:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for listings."""
+        """Return plain data for listings."""
         return {
             "id": self.id,
             "theorem": self.statement,
@@ -201,7 +201,7 @@ def theorem(
 
 
 def catalogue() -> dict[str, Theorem]:
-    """Every theorem by id, sorted; imports all of `holdfast.bounds`.
+    """Return every theorem by id, sorted; imports all of `holdfast.bounds`.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def catalogue() -> dict[str, Theorem]:
 
 
 def lookup(id: str) -> Theorem:
-    """The theorem called `id`; an unknown id raises `InvalidParameter` and names the nearest ones.
+    """Return the theorem called `id`; an unknown id raises `InvalidParameter` and names the nearest ones.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def lookup(id: str) -> Theorem:
 
 
 def entry_of(function: Callable[..., Any]) -> Theorem:
-    """The catalogue entry of a theorem's function.
+    """Return the catalogue entry of a theorem's function.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def entry_of(function: Callable[..., Any]) -> Theorem:
 
 
 def shown(value: float) -> str:
-    """A number as people read it: ten significant digits, `inf` where there is no bound.
+    """Return a number as people read it: ten significant digits, `inf` where there is no bound.
 
     Examples
     --------

@@ -123,7 +123,7 @@ class Forms:
     excess: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "theorem": self.theorem,
             "parameter": self.parameter,
@@ -136,7 +136,7 @@ class Forms:
         }
 
     def cells(self) -> tuple[str, ...]:
-        """One line of the table: theorem, parameter, default, its value, the others, the tightest."""
+        """Return one line of the table: theorem, parameter, default, its value, the others, the tightest."""
         others = ", ".join(
             f"{name} {_short(value)}"
             for name, value in self.values.items()
@@ -163,7 +163,7 @@ def typical(entry: Theorem) -> dict[str, Any]:
 
 
 def is_form(entry: Theorem, parameter: Parameter) -> bool:
-    """Whether the choices of a parameter are forms of one statement.
+    """Return whether the choices of a parameter are forms of one statement.
 
     Examples
     --------

@@ -253,7 +253,7 @@ def _plain_answer(found: Any, verbose: bool) -> dict[str, Any]:
 
 
 def guarantee_words(guarantee: Any, verbose: bool) -> str:
-    """A guarantee in one line; the numbers inside it only with --verbose."""
+    """Return a guarantee in one line; the numbers inside it only with --verbose."""
     if verbose:
         return str(guarantee)
     return f"{guarantee.theorem}; {guarantee.assumption}{'' if guarantee.certified else '; not certified'}"
@@ -374,7 +374,7 @@ def _costs(found: Any) -> list[tuple[str, object]]:
 
 
 def test_facts(test: Any) -> list[tuple[str, object]]:
-    """What a test could show, as lines of a table."""
+    """Return what a test could show, as lines of a table."""
     if test is None:
         return []
     how = f"{test['method']}, {test['replicates']:,} replicates" if test["replicates"] else test["method"]

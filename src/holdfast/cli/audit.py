@@ -391,7 +391,7 @@ def _check_header(table: Table, what: str) -> None:
 def target_of(
     statement: str | None, not_applicable: Sequence[str], where_present: bool = False, null_as: str | None = None
 ) -> Target | None:
-    """A target from a statement such as `ill = 1`, and what its missing values mean."""
+    """Return a target from a statement such as `ill = 1`, and what its missing values mean."""
     if statement is None:
         given = {"--not-applicable": not_applicable, "--where-present": where_present, "--null-as": null_as}
         alone = [name for name, value in given.items() if value]
@@ -503,7 +503,7 @@ def curator_of(
     time_limit: float,
     target: Target | None,
 ) -> Any:
-    """A curator: a built-in name, `LIBRARY.GENERATOR` of an installed library, or a shell command."""
+    """Return a curator: a built-in name, `LIBRARY.GENERATOR` of an installed library, or a shell command."""
     told = dict(_pairs("--with", options))
     if "{train}" in text or "{release}" in text or " " in text.strip():
         if told or domains or epsilon:

@@ -75,7 +75,7 @@ def words(name: str, text: str) -> list[str]:
 
 
 def each_list(texts: Sequence[str]) -> list[str]:
-    """The list of each column: every list given alone, or several in one text with semicolons between them.
+    """Return the list of each column: every list given alone, or several in one text with semicolons between them.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def each_list(texts: Sequence[str]) -> list[str]:
 
 
 def one_of(name: str, text: str, categories: Sequence[str]) -> str:
-    """A declared category.
+    """Return a declared category.
 
     Examples
     --------

@@ -78,7 +78,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def examples(words: str) -> tuple[str, ...]:
-    """The examples of a command; those of `ask KIND` are made from the kind's own example.
+    """Return the examples of a command; those of `ask KIND` are made from the kind's own example.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def finish(words: str, command: Any) -> None:
 
 
 def epilog(words: str) -> str | None:
-    """The examples of a command as they stand below its help, each on a line of its own.
+    """Return the examples of a command as they stand below its help, each on a line of its own.
 
     Examples
     --------

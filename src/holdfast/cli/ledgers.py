@@ -150,7 +150,7 @@ def _guarded_sample(store: Store, where: str) -> Sample:
 
 
 def has_guard(ledger: str, sample: Sample) -> bool:
-    """Whether a ledger has a guard of these rows; no ledger is made to find out."""
+    """Return whether a ledger has a guard of these rows; no ledger is made to find out."""
     from holdfast.guard.ledger.opening import open_store
 
     try:
@@ -161,7 +161,7 @@ def has_guard(ledger: str, sample: Sample) -> bool:
 
 
 def remembered_rows(ledger: str) -> str | None:
-    """The file of rows that a ledger was opened with; None where it has no guard, several, or remembers none."""
+    """Return the file of rows that a ledger was opened with; None where it has no guard, several, or remembers none."""
     if is_address(ledger):
         return None
     from holdfast.guard.ledger.opening import open_store
@@ -176,7 +176,7 @@ def remembered_rows(ledger: str) -> str | None:
 
 
 def read_policy(path: Path) -> dict[str, Any]:
-    """A policy file: one JSON object."""
+    """Return a policy file: one JSON object."""
     try:
         found = json.loads(path.read_text("utf-8"))
     except (ValueError, UnicodeDecodeError):
@@ -187,7 +187,7 @@ def read_policy(path: Path) -> dict[str, Any]:
 
 
 def policy_of(path: Path | None, options: dict[str, Any], analysts: Sequence[str]) -> Policy | None:
-    """The policy of a file and of options that were given; None where neither was, for a sample that has one."""
+    """Return the policy of a file and of options that were given; None where neither was, for a sample that has one."""
     from holdfast.guard.policy import Policy
 
     plain = {} if path is None else read_policy(path)
@@ -230,7 +230,7 @@ def _share(text: str) -> tuple[str, float]:
 
 
 def is_address(where: str) -> bool:
-    """Whether this is a server's address.
+    """Return whether this is a server's address.
 
     Examples
     --------
@@ -241,14 +241,14 @@ def is_address(where: str) -> bool:
 
 
 def connected(where: str, guard: str | None = None) -> Connection:
-    """A connection that means the guard of that name, or the only one that the token reaches."""
+    """Return a connection that means the guard of that name, or the only one that the token reaches."""
     from holdfast.client import connect
 
     return connect(where, guard=guard)
 
 
 def at_server(where: str) -> Connection:
-    """A connection to what must be a server."""
+    """Return a connection to what must be a server."""
     if not is_address(where):
         raise InvalidParameter(f"SERVER must be an address such as https://holdfast.example.org, got {where[:60]!r}")
     return connected(where)
@@ -356,13 +356,13 @@ class Stewarded(Protocol):
         """Put another policy in place."""
 
     def latest(self, number: int, analyst: str | None) -> list[dict[str, Any]]:
-        """The last entries, or those of one analyst, oldest first."""
+        """Return the last entries, or those of one analyst, oldest first."""
 
     def leaderboard(self, board: str | None, *, every: bool) -> Leaderboard:
-        """Who is where on a board, or the only one; `every` submission, not the best of each analyst."""
+        """Return who is where on a board, or the only one; `every` submission, not the best of each analyst."""
 
     def contest(self, board: str | None) -> Contest:
-        """Where a contest stands, and the results of its finals."""
+        """Return where a contest stands, and the results of its finals."""
 
 
 class _Chain:
@@ -443,7 +443,7 @@ def stewarded(where: str, name: str | None) -> Iterator[Stewarded]:
 
 
 def described(where: str) -> list[dict[str, Any]]:
-    """What may be shown of every guard there is; of a damaged one its name, and what is wrong."""
+    """Return what may be shown of every guard there is; of a damaged one its name, and what is wrong."""
     if is_address(where):
         with connected(where) as connection:
             return connection.describe_all()

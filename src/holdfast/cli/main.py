@@ -55,7 +55,7 @@ _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def build() -> typer.Typer:
-    """The application with every command registered."""
+    """Return the application with every command registered."""
     app = typer.Typer(
         name="holdfast",
         help="Keeps a data set behind a guard and answers adaptively chosen questions so that every answer stays true.",

@@ -41,7 +41,7 @@ class _Screen(Console):
 
 
 def console() -> Console:
-    """A console on standard output, as wide as `width()` says."""
+    """Return a console on standard output, as wide as `width()` says."""
     return _Screen(width=width())
 
 
@@ -119,7 +119,7 @@ def facts(title: str, rows: Iterable[tuple[str, object]]) -> None:
 
 
 def grouped(groups: Mapping[str, Sequence[str]]) -> type[typer.core.TyperCommand]:
-    """A command whose help lists its options under these headings; those of no group follow under `Options`."""
+    """Return a command whose help lists its options under these headings; those of no group follow under `Options`."""
 
     class Grouped(typer.core.TyperCommand):
         def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -157,7 +157,7 @@ def can_draw(plot: Path) -> None:
 
 
 def can_plot() -> bool:
-    """Whether Altair and its renderer are installed; neither is imported to find out."""
+    """Return whether Altair and its renderer are installed; neither is imported to find out."""
     return all(importlib.util.find_spec(package) is not None for package in _PACKAGES)
 
 

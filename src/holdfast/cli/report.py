@@ -54,7 +54,7 @@ def list_(
 
 
 def named(file: Path) -> str:
-    """A name that a server takes, from a file's.
+    """Return a name that a server takes, from a file's.
 
     Examples
     --------

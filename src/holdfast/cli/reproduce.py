@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def installed() -> bool:
-    """Whether the experiments can be run here."""
+    """Return whether the experiments can be run here."""
     return _command() is not _absent
 
 

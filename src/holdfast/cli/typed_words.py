@@ -23,7 +23,7 @@ _LEDGER_SUFFIXES = (".db", ".sqlite", ".sqlite3", ".ledger")
 
 
 def without_aliases(arguments: Sequence[str]) -> list[str]:
-    """The command line with `version`, `-V` and `help COMMAND` in the form that the command line has.
+    """Return the command line with `version`, `-V` and `help COMMAND` in the form that the command line has.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def without_aliases(arguments: Sequence[str]) -> list[str]:
 
 
 def plain_number(text: str) -> str:
-    """A number without separators of thousands and without an exponent where it is whole.
+    """Return a number without separators of thousands and without an exponent where it is whole.
 
     Examples
     --------

@@ -27,7 +27,7 @@ _WIDE, _HIGH = 320, 28
 
 
 def card(title: str, rows: Iterable[tuple[object, object]], picture: str = "") -> str:
-    """A titled table. `picture` is markup of ours; everything else is escaped.
+    """Return a titled table. `picture` is markup of ours; everything else is escaped.
 
     Examples
     --------
@@ -42,12 +42,12 @@ def card(title: str, rows: Iterable[tuple[object, object]], picture: str = "") -
 
 
 def listing(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table with a head."""
+    """Return a table with a head."""
     return marked_listing(title, columns, ((text(cell) for cell in row) for row in rows))
 
 
 def marked_listing(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table with a head whose cells are markup of ours: whatever came from elsewhere went through `text`."""
+    """Return a table with a head whose cells are markup of ours: whatever came from elsewhere went through `text`."""
     head = "".join(f"<th>{text(column)}</th>" for column in columns)
     lines = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return (
@@ -57,7 +57,7 @@ def marked_listing(title: str, columns: Iterable[str], rows: Iterable[Iterable[s
 
 
 def interval_picture(value: Any, interval: Any, low: float = 0.0, high: float = 1.0) -> str:
-    """An interval and its value on the range from `low` to `high`, or on a wider one that holds them."""
+    """Return an interval and its value on the range from `low` to `high`, or on a wider one that holds them."""
     if not _pair(interval) or not _number(value):
         return ""
     low, high = min(low, interval[0], value), max(high, interval[1], value)
@@ -74,7 +74,7 @@ def interval_picture(value: Any, interval: Any, low: float = 0.0, high: float = 
 
 
 def remaining_rows(remaining: Mapping[str, Any]) -> list[Row]:
-    """What is left, a line for each whose it is."""
+    """Return what is left, a line for each whose it is."""
     rows = []
     for who, left in remaining.items():
         if isinstance(left, Mapping) and left:
@@ -84,7 +84,7 @@ def remaining_rows(remaining: Mapping[str, Any]) -> list[Row]:
 
 
 def short(value: Any) -> str:
-    """A number in few digits, anything else as its text.
+    """Return a number in few digits, anything else as its text.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def short(value: Any) -> str:
 
 
 def interval_text(interval: Any) -> str:
-    """The two ends of an interval, to follow a number; nothing where there are none.
+    """Return the two ends of an interval, to follow a number; nothing where there are none.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def interval_text(interval: Any) -> str:
 
 
 def text(value: object) -> str:
-    """A text that is shown as it is and never read as markup."""
+    """Return a text that is shown as it is and never read as markup."""
     return html.escape(str(value), quote=True)
 
 
@@ -178,7 +178,7 @@ class RemoteEstimate(Estimate):
 
 
 def read_answer(plain: Any) -> RemoteAnswer:
-    """An answer as the server sent it."""
+    """Return an answer as the server sent it."""
     try:
         return RemoteAnswer.stored(plain, plain["sequence"], plain["repeated"], plain["receipt"])
     except (InvalidParameter, KeyError, TypeError):
@@ -186,7 +186,7 @@ def read_answer(plain: Any) -> RemoteAnswer:
 
 
 def read_estimate(plain: Any) -> RemoteEstimate:
-    """An estimate as the server sent it."""
+    """Return an estimate as the server sent it."""
     try:
         cost = None if plain["cost"] is None else Cost.from_dict(plain["cost"])
         told = ("half_width", "admitted", "repeated", "reason", "remaining", "least_tolerance")
@@ -301,7 +301,7 @@ class Standing:
             ) from None
 
     def digest(self, question: Mapping[str, Any]) -> str | None:
-        """The digest of a question; None where it cannot be worked out with what is installed here.
+        """Return the digest of a question; None where it cannot be worked out with what is installed here.
 
         Examples
         --------

@@ -114,18 +114,18 @@ class Connection(Asking):
         return self.guard().dataset
 
     def me(self) -> dict[str, Any]:
-        """What the token is: role, name, guards, expiry, and the key that the server says it signs with."""
+        """Return what the token is: role, name, guards, expiry, and the key that the server says it signs with."""
         found = self._wire.get("/me")
         if not isinstance(found, Mapping):
             raise odd()
         return dict(found)
 
     def guards(self) -> list[RemoteGuard]:
-        """Every guard that the token reaches."""
+        """Return every guard that the token reaches."""
         return [self._made(facts) for facts in self.describe_all()]
 
     def describe_all(self) -> list[dict[str, Any]]:
-        """What the token may see of every guard that it reaches, as plain data.
+        """Return what the token may see of every guard that it reaches, as plain data.
 
         A guard whose ledger is damaged has its name, "damaged" as its `status`, and what is wrong under `problem`.
         """
@@ -135,7 +135,7 @@ class Connection(Asking):
         return [dict(facts) for facts in listed]
 
     def guard(self, name: str | None = None) -> RemoteGuard:
-        """A guard by its name or id; without one, the one that `connect` named, or the only one there is."""
+        """Return a guard by its name or id; without one, the one that `connect` named, or the only one there is."""
         if name is None and self._chosen is not None:
             return self._chosen
         wanted = self._named if name is None else name
@@ -171,7 +171,7 @@ class Connection(Asking):
         return known[sample]
 
     def samples(self) -> list[dict[str, Any]]:
-        """Every sample: its name, columns and number of rows. For stewards."""
+        """Return every sample: its name, columns and number of rows. For stewards."""
         return list(self._wire.get("/samples")["samples"])
 
     def upload_sample(
@@ -215,7 +215,7 @@ class Connection(Asking):
         return list(self._wire.get("/reports")["reports"])
 
     def report(self, report: str) -> dict[str, Any]:
-        """A whole audit report, by its id: every number of its page, for `holdfast.coherence.report.read`."""
+        """Return a whole audit report, by its id: every number of its page, for `holdfast.coherence.report.read`."""
         return dict(self._wire.get(f"/reports/{_segment('report', report)}/content"))
 
     def upload_report(self, name: str, file: str | Path, *, publish: bool = False) -> dict[str, Any]:
@@ -239,7 +239,7 @@ class Connection(Asking):
         self._wire.delete(f"/reports/{_segment('report', report)}")
 
     def tokens(self) -> list[dict[str, Any]]:
-        """Every token, without secrets. For stewards."""
+        """Return every token, without secrets. For stewards."""
         return list(self._wire.get("/tokens")["tokens"])
 
     def issue_token(

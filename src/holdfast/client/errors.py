@@ -76,7 +76,7 @@ _KIND_OF: dict[str, type[HoldfastError]] = {
 
 
 def error_of(status: int, problem: Any) -> HoldfastError:
-    """The error that a response is: by its `code` where it has one that is known, else by its status.
+    """Return the error that a response is: by its `code` where it has one that is known, else by its status.
 
     Examples
     --------
@@ -99,12 +99,12 @@ def error_of(status: int, problem: Any) -> HoldfastError:
 
 
 def odd() -> ServerUnavailable:
-    """What answers is no server of this version."""
+    """Return what answers is no server of this version."""
     return ServerUnavailable("the server sent an answer that this version does not understand")
 
 
 def member(found: Any, name: str) -> Any:
-    """A member of an object that a server sent.
+    """Return a member of an object that a server sent.
 
     Examples
     --------

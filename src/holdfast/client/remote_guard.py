@@ -92,11 +92,11 @@ class RemoteSubmission(RemoteAnswer):
     confirmed: bool | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return super().to_dict() | {name: getattr(self, name) for name in _OWN}
 
     def question_digest(self) -> str:
-        """The digest under which the ledger holds the submission, computed from what the server says it was."""
+        """Return the digest under which the ledger holds the submission, computed from what the server says it was."""
         named = {name: getattr(self, name) for name in _IDENTITY}
         return hashlib.sha256(to_canonical_json({"kind": "score", **named}).encode()).hexdigest()
 
@@ -146,7 +146,7 @@ class RemoteLeaderboard(Leaderboard):
 
 
 def board_of(facts: Mapping[str, Any], name: str | None) -> Board:
-    """The board of a guard that is meant: by its name, or the only one."""
+    """Return the board of a guard that is meant: by its name, or the only one."""
     return chosen([Board.from_dict(one) for one in facts["policy"].get("boards") or ()], name)
 
 
@@ -166,7 +166,7 @@ def body_of(made: Predictions) -> bytes:
 
 
 def file_of(path: str | Path) -> tuple[bytes, str]:
-    """A file as it is sent, and its media type."""
+    """Return a file as it is sent, and its media type."""
     place = Path(path)
     kind = KINDS.get(place.suffix.lower())
     if kind is None:
@@ -175,7 +175,7 @@ def file_of(path: str | Path) -> tuple[bytes, str]:
 
 
 def read_submission(plain: Any) -> RemoteSubmission:
-    """A submission as the server sent it."""
+    """Return a submission as the server sent it."""
     try:
         found = RemoteSubmission.stored(plain, plain["sequence"], plain["repeated"], plain["receipt"])
         return replace(found, **{name: plain[name] for name in _OWN})
@@ -192,7 +192,7 @@ def check_submission(found: RemoteSubmission, receipt_question: str | None, sent
 
 
 def read_leaderboard(plain: Any) -> RemoteLeaderboard:
-    """A leaderboard as the server sent it."""
+    """Return a leaderboard as the server sent it."""
     try:
         places = tuple(_place_of(one) for one in plain["places"])
         board = Board.from_dict(plain["board"])
@@ -202,7 +202,7 @@ def read_leaderboard(plain: Any) -> RemoteLeaderboard:
 
 
 def read_table(plain: Any, answers: Sequence[GuardedAnswer]) -> SqlAnswer:
-    """The table that a statement gave, as the server sent it."""
+    """Return the table that a statement gave, as the server sent it."""
     try:
         rows, ends, about = ([dict(row) for row in plain[name]] for name in ("rows", "intervals", "about_rows"))
         return SqlAnswer(tuple(map(str, plain["columns"])), rows, ends, about, answers)
@@ -385,7 +385,7 @@ class Asking(ABC):
         return read_leaderboard(self._wire.get(f"{self._path()}/leaderboard", **query))
 
     def contest(self, board: str | None = None) -> Contest:
-        """Where a contest stands, and the results of its finals; what the host should know is for stewards."""
+        """Return where a contest stands, and the results of its finals; what the host should know is for stewards."""
         plain = self._wire.get(f"{self._path()}/contest", board=board)
         try:
             return Contest.from_dict(plain)
@@ -401,7 +401,7 @@ class Asking(ABC):
             following = page.get("next")
 
     def estimate(self, question: QuestionLike, *, epoch: EpochName = None) -> RemoteEstimate:
-        """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        """Return what a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
         body = {"question": _plain(question)} | _named(epoch)
         return read_estimate(self._wire.post(f"{self._path()}/estimate", body, safe=True))
 
@@ -416,7 +416,7 @@ class Asking(ABC):
         return read_table(plain, answers)
 
     def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
-        """What a statement would cost in all, and how wide its answers would be. Spends nothing."""
+        """Return what a statement would cost in all, and how wide its answers would be. Spends nothing."""
         body: dict[str, Any] = {"statement": statement, "explain": True}
         body |= {} if spend is None else {"spend": spend.to_dict()}
         plain = self._wire.post(f"{self._path()}/sql", body, safe=True)
@@ -440,11 +440,11 @@ class Asking(ABC):
         return float(member(self._wire.get(f"{self._path()}/level", alpha=alpha), "level"))
 
     def adjusted(self, p: float) -> float:
-        """What a further p-value from these rows is worth after all that was released; never below `p`."""
+        """Return what a further p-value from these rows is worth after all that was released; never below `p`."""
         return float(member(self._wire.get(f"{self._path()}/adjusted", p=p), "adjusted"))
 
     def remaining(self) -> dict[str, Any]:
-        """What you, and all together, may still ask."""
+        """Return what you, and all together, may still ask."""
         return dict(self._wire.get(f"{self._path()}/remaining"))
 
     def describe(self) -> dict[str, Any]:
@@ -480,13 +480,13 @@ class Asking(ABC):
         return found
 
     def receipt(self, sequence: int) -> Receipt:
-        """The receipt of an entry, checked against the pinned key."""
+        """Return the receipt of an entry, checked against the pinned key."""
         found = Receipt.from_dict(self._wire.get(f"{self._path()}/entries/{int(sequence)}/receipt"))
         pinned = self._pin()
         return found if pinned is None else check_receipt(found, pinned, dataset=self.dataset)
 
     def tree_head(self) -> TreeHead:
-        """The head of the ledger as it is now, its signature checked against the pinned key.
+        """Return the head of the ledger as it is now, its signature checked against the pinned key.
 
         Keep it, or publish it: it shows how many entries there were, and nothing of them.
         """
@@ -604,7 +604,7 @@ class RemoteGuard(Asking):
 
 
 def guard_card(facts: Mapping[str, Any]) -> str:
-    """What a guard is and what is left, for a notebook."""
+    """Return what a guard is and what is left, for a notebook."""
     columns = ", ".join(map(column_words, facts["schema"]["columns"]))
     rows: list[tuple[object, object]] = [
         ("status", facts["status"]),
@@ -619,7 +619,7 @@ def guard_card(facts: Mapping[str, Any]) -> str:
 
 
 def fresh_key() -> str:
-    """A random key."""
+    """Return a random key."""
     return uuid.uuid4().hex
 
 

@@ -159,7 +159,7 @@ class Wire(NoCopy):
 
 
 def address(url: Any, insecure: bool = False) -> tuple[str, bool]:
-    """A server's address without what may follow it, and whether it is on this machine.
+    """Return a server's address without what may follow it, and whether it is on this machine.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def address(url: Any, insecure: bool = False) -> tuple[str, bool]:
 
 
 def check_key(key: Any) -> str:
-    """An idempotency key: printable ASCII without spaces."""
+    """Return an idempotency key: printable ASCII without spaces."""
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise InvalidParameter("key must have 1 to 180 printable ASCII characters and no space")
     return key

@@ -22,7 +22,7 @@ from holdfast.errors import InvalidParameter
 
 
 def half_split(n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """A uniformly random half of `n` rows, n even: True for the rows that the curator sees.
+    """Return a uniformly random half of `n` rows, n even: True for the rows that the curator sees.
 
     Definition D8 of the coherence specification (Figure 1 of the paper): every subset of n/2 rows is equally likely.
 
@@ -41,7 +41,7 @@ def half_split(n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
 
 
 def even_rows(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """All of `n` rows if n is even, otherwise all but a uniformly random one, in order.
+    """Return all of `n` rows if n is even, otherwise all but a uniformly random one, in order.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class MadeRelease:
     outside: Any = None
 
     def halves(self, rows: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Which of `rows` rows were in the release, and the numbers of the rows that were in it or held out."""
+        """Return which of `rows` rows were in the release, and the numbers of the rows that were in it or held out."""
         inside = _members("inside", self.inside, rows)
         outside = ~inside if self.outside is None else _members("outside", self.outside, rows)
         if (inside & outside).any():
@@ -280,7 +280,7 @@ def prepare(audit: Audit) -> Setting:
 
 
 def with_curator(audit: Audit, curator: Any) -> Audit:
-    """The same audit, same splits, of another curator: for paired comparison of releases.
+    """Return the same audit, same splits, of another curator: for paired comparison of releases.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def with_curator(audit: Audit, curator: Any) -> Audit:
 
 
 def child(seed: int, *key: int) -> np.random.SeedSequence:
-    """The part of an audit's randomness that a key names: (0) the row left out, (1, k, ...) split k."""
+    """Return the part of an audit's randomness that a key names: (0) the row left out, (1, k, ...) split k."""
     return np.random.SeedSequence(seed, spawn_key=key)
 
 

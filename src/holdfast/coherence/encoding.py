@@ -24,13 +24,13 @@ class Values:
 
     @classmethod
     def of(cls, values: Column) -> Values:
-        """The values of a column."""
+        """Return the values of a column."""
         text = values.dtype.kind == "O"
         kept = values[~missing(values)]
         return cls(text, np.unique(kept.astype(str) if text else kept.astype(np.float64)))
 
     def codes(self, values: Column) -> Ints:
-        """The code of each value."""
+        """Return the code of each value."""
         out = np.zeros(len(values), dtype=np.int64)
         there = ~missing(values)
         if not there.any():
@@ -67,7 +67,7 @@ class Cells:
 
     @classmethod
     def of(cls, report: Table, columns: Sequence[str]) -> tuple[Cells, Ints]:
-        """The cells of a report, and the cell of each of its rows."""
+        """Return the cells of a report, and the cell of each of its rows."""
         values, levels = [], []
         own = np.zeros(report.rows, dtype=np.int64)
         for name in columns:
@@ -83,7 +83,7 @@ class Cells:
         return int(self.levels[-1].size)
 
     def find(self, rows: Table) -> Ints:
-        """The cell of each row; -1 where the report has no such row."""
+        """Return the cell of each row; -1 where the report has no such row."""
         cell = np.zeros(rows.rows, dtype=np.int64)
         for name, known, level in zip(self.columns, self.values, self.levels, strict=True):
             code = known.codes(rows[name])

@@ -117,7 +117,7 @@ class Trials:
         return done
 
     def bits(self, alpha: float, *, empty: str = "skip") -> NDArray[np.int8]:
-        """The bit of the experiment for each (split, learner, lens): 0 incoherent, 1 coherent, -1 not known.
+        """Return the bit of the experiment for each (split, learner, lens): 0 incoherent, 1 coherent, -1 not known.
 
         Definitions D7 and D8 of the coherence specification: 0 if the distance of some group is above alpha, strictly.
         A group with an empty half has no distance; `empty="skip"` leaves it out, `empty="incoherent"` counts it
@@ -133,7 +133,7 @@ class Trials:
         return np.where(self.done, np.where(above, 0, 1), -1).astype(np.int8)
 
     def messages(self) -> list[str]:
-        """What a reader must know, in sentences: notes, groups emptied by splits, failures by kind."""
+        """Return what a reader must know, in sentences: notes, groups emptied by splits, failures by kind."""
         said = list(self.notes)
         said += [
             f"PARTIAL: group {name!r} had no member in one of the halves in {count} of {self.splits} splits; "
@@ -150,7 +150,7 @@ class Trials:
         return said
 
     def learner(self, name: str) -> int:
-        """The place of a learner."""
+        """Return the place of a learner."""
         if name not in self.learners:
             raise InvalidParameter(f"learner must be one of {', '.join(self.learners)}, got {name!r}")
         return self.learners.index(name)
@@ -172,7 +172,7 @@ class Trials:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data without rows, splits and predictions."""
+        """Return plain data without rows, splits and predictions."""
         return {
             "mode": self.mode,
             "metric": self.metric,
@@ -316,7 +316,7 @@ def run(audit: Audit, progress: Progress | None = None, workers: int = 1) -> Tri
 
 
 def single_shot(data: Any, release: Any, inside: Any, learners: Any, *, outside: Any = None, **options: Any) -> Trials:
-    """The experiment for a release already made: known rows were in it, known rows were held out.
+    """Return the experiment for a release already made: known rows were in it, known rows were held out.
 
     Valid only if a uniformly random choice decided who was in: the result says so. One split is no estimate of a
     probability, so nothing about beta can be read off it.

@@ -68,7 +68,7 @@ class Failure:
     detail: str = field(default="", repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data without `detail`."""
+        """Return plain data without `detail`."""
         return {
             "split": self.split,
             "learner": self.learner,
@@ -79,7 +79,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, split: int, learner: str | None, lens: str | None) -> Failure:
-    """The record of an exception. The text of a foreign exception may quote rows: it goes to `detail` only."""
+    """Return the record of an exception. The text of a foreign exception may quote rows: it goes to `detail` only."""
     if isinstance(error, CuratorFailed):
         return Failure(split, learner, lens, error.kind, str(error), error.detail)
     kind = "curator-crashed" if learner is None else "learner-crashed"

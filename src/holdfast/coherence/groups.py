@@ -168,7 +168,7 @@ class Groups:
         return np.array(sizes, dtype=np.int64)
 
     def mask(self, group: int | str) -> NDArray[np.bool_]:
-        """Which rows are members of the group with this number or name."""
+        """Return which rows are members of the group with this number or name."""
         number = (self.names.index(group) if group in self.names else -1) if isinstance(group, str) else group
         for layer in self.layers if number >= 0 else ():
             if number < len(layer.names):
@@ -237,7 +237,7 @@ class Groups:
 
 
 def plan_of(groups: Any) -> GroupPlan:
-    """A `GroupPlan` from one, from a mapping of declared groups, or from a list of columns."""
+    """Return a `GroupPlan` from one, from a mapping of declared groups, or from a list of columns."""
     if isinstance(groups, GroupPlan):
         return groups
     if groups is None:

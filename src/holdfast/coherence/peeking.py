@@ -164,7 +164,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def fingerprint(report: Any) -> str:
-    """A SHA-256 of the report, or of its type where it cannot be written down."""
+    """Return a SHA-256 of the report, or of its type where it cannot be written down."""
     digest = hashlib.sha256()
     if isinstance(report, Table):
         for name, values in report.columns.items():

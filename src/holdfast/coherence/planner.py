@@ -54,7 +54,7 @@ class Route:
         return self.found.epsilon
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         plain: dict[str, Any] = {
             "name": self.name,
             "privacy": self.privacy,
@@ -110,7 +110,7 @@ class EpsilonPlan:
         return max(self.routes, key=lambda route: route.epsilon)
 
     def title(self) -> str:
-        """One line that says what was asked."""
+        """Return one line that says what was asked."""
         called = "group" if self.groups == 1 else "groups"
         return (
             f"Largest epsilon: {self.groups:,} {called} of at least {self.size:,} of {self.n:,} rows, "
@@ -118,7 +118,7 @@ class EpsilonPlan:
         )
 
     def words(self) -> list[str]:
-        """The plan in sentences, the verdict first."""
+        """Return the plan in sentences, the verdict first."""
         share = f"{100 * bounds.flipped_share(self.alpha):.3g}%"
         said = []
         if self.feasible:
@@ -153,7 +153,7 @@ class EpsilonPlan:
         return f"Some epsilon is allowed for groups of more than {sizes['sharp']} rows (sharp mode{printed})."
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "alpha": self.alpha,
             "beta": self.beta,
@@ -260,7 +260,7 @@ class ProtectedGroup:
     alpha: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; `alpha` is the smallest tolerance that is kept for this size, `inf` if none is."""
+        """Return plain data; `alpha` is the smallest tolerance that is kept for this size, `inf` if none is."""
         return {
             "name": self.name,
             "size": self.size,
@@ -395,7 +395,7 @@ def frontier(
     mode: Mode = "sharp",
     population: Population | None = None,
 ) -> list[dict[str, Any]]:
-    """The largest epsilon for every tolerance and group size; 0 where there is none.
+    """Return the largest epsilon for every tolerance and group size; 0 where there is none.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ def frontier(
 
 
 def frontier_plot(rows: Sequence[dict[str, Any]], title: str) -> Any:
-    """An Altair chart of `frontier`: a line for each group size, the limit of endless data dashed."""
+    """Return an Altair chart of `frontier`: a line for each group size, the limit of endless data dashed."""
     with named_extras():
         alt: Any = importlib.import_module("altair")
     drawn = [

@@ -23,7 +23,7 @@ def call(function: Any, *arguments: Any) -> Any:
 
 
 def accepts(function: Any, most: int) -> int:
-    """How many positional arguments the function takes, at most `most`."""
+    """Return how many positional arguments the function takes, at most `most`."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some built-in functions do not say

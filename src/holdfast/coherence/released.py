@@ -75,7 +75,7 @@ class Spent:
         return self.delta == 0 and self.rho == 0
 
     def to_dict(self) -> dict[str, float]:
-        """Plain data; `pure` is the part of all epsilons that comes without a delta."""
+        """Return plain data; `pure` is the part of all epsilons that comes without a delta."""
         return {
             "pure_epsilon": self.pure,
             "epsilon": self.epsilon,
@@ -125,7 +125,7 @@ def _sum(values: Sequence[float]) -> float:
 
 
 def promised(budget: Filter | IndividualFilter) -> Spent:
-    """What a filter promises about its whole interaction, however the costs were chosen.
+    """Return what a filter promises about its whole interaction, however the costs were chosen.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class ReleasedCoherence:
         return log_ratio(self.beta, self.groups) + self.spent.bits * _LN2
 
     def size(self, alpha: float) -> GroupSize:
-        """The least group size for which tolerance `alpha` is kept; `inf` where nothing is promised."""
+        """Return the least group size for which tolerance `alpha` is kept; `inf` where nothing is promised."""
         alpha = tolerance(alpha, self.mode)
         if math.isinf(self.nats):
             return GroupSize(math.inf, self.mode, self.n)
@@ -198,7 +198,7 @@ class ReleasedCoherence:
         return size_at(alpha, self.log_ratio, self.nats, self.n, mode)
 
     def alpha(self, size: int) -> float:
-        """The smallest tolerance that is kept for groups of `size` rows; `inf` where none is."""
+        """Return the smallest tolerance that is kept for groups of `size` rows; `inf` where none is."""
         size = arguments.whole("size", size, at_least=1, at_most=self.n)
         if math.isinf(self.nats):
             return math.inf
@@ -229,7 +229,7 @@ class ReleasedCoherence:
         return said
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "spent": self.spent.to_dict(),
             "rows": self.rows,

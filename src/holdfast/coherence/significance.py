@@ -219,7 +219,7 @@ def mean_excess(distances: Any, level: float = 0.05) -> Excess:
 
 
 def noise_share(distances: Any, alpha: float) -> Floats:
-    """How often chance alone exceeds alpha: the share of pairs off the diagonal above it, for each group.
+    """Return how often chance alone exceeds alpha: the share of pairs off the diagonal above it, for each group.
 
     Examples
     --------
@@ -485,7 +485,7 @@ class CaseSignificance:
     least_p: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; the cross-evaluation as its floor only."""
+        """Return plain data; the cross-evaluation as its floor only."""
         arrays = ("mean", "floor", "excess", "excess_low", "excess_high", "p_values", "p_adjusted", "membership")
         return {
             "learner": self.learner,
@@ -553,7 +553,7 @@ class Significance:
         return len(self.groups) * len(self.cases)
 
     def case(self, learner: str, lens: str) -> CaseSignificance:
-        """The case of a learner and a lens."""
+        """Return the case of a learner and a lens."""
         for case in self.cases:
             if (case.learner, case.lens) == (learner, lens):
                 return case
@@ -564,7 +564,7 @@ class Significance:
         return f"Significance({len(self.cases)} cases, {len(self.groups)} groups, {self.mode}, {state})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "mode": self.mode,
             "metric": self.metric,

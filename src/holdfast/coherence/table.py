@@ -125,12 +125,12 @@ class Table:
         return name in self.columns
 
     def take(self, index: Any) -> Table:
-        """The rows of `index` (numbers or truth values), as a copy."""
+        """Return the rows of `index` (numbers or truth values), as a copy."""
         taken = {name: values[index] for name, values in self.columns.items()}
         return Table(taken, len(next(iter(taken.values()))), self.booleans)
 
     def copy(self) -> Table:
-        """The same rows in columns of their own."""
+        """Return the same rows in columns of their own."""
         return Table({name: values.copy() for name, values in self.columns.items()}, self.rows, self.booleans)
 
     def select(self, names: Iterable[str]) -> Table:
@@ -145,21 +145,21 @@ class Table:
         return Table({**self.columns, **added.columns}, self.rows, (self.booleans - {name}) | added.booleans)
 
     def hide(self, seen: Iterable[str]) -> Table:
-        """Every column that is not in `seen` made missing: the projection through a lens."""
+        """Return every column that is not in `seen` made missing: the projection through a lens."""
         keep = set(seen)
         columns = {c: values if c in keep else blank(values) for c, values in self.columns.items()}
         return Table(columns, self.rows, self.booleans)
 
     def is_text(self, name: str) -> bool:
-        """Whether there is such a column and it holds text."""
+        """Return whether there is such a column and it holds text."""
         return name in self.columns and self.columns[name].dtype.kind == "O"
 
     def is_boolean(self, name: str) -> bool:
-        """Whether there is such a column and it holds truth values."""
+        """Return whether there is such a column and it holds truth values."""
         return name in self.columns and (name in self.booleans or self.columns[name].dtype.kind == "b")
 
     def schema(self) -> Schema:
-        """The columns that expressions can name, with their kinds.
+        """Return the columns that expressions can name, with their kinds.
 
         Examples
         --------
@@ -225,7 +225,7 @@ class Table:
 
 
 def missing_column(name: str, names: Iterable[str]) -> InvalidParameter:
-    """The error for a column that is not there."""
+    """Return the error for a column that is not there."""
     return InvalidParameter(f"column {name!r} is not in the table, which has {', '.join(names)}")
 
 
@@ -253,14 +253,14 @@ def column(values: Any) -> Column:
 
 
 def missing(values: Column) -> NDArray[np.bool_]:
-    """Which values are missing."""
+    """Return which values are missing."""
     if values.dtype.kind == "O":
         return np.array([v is None for v in values], dtype=bool)
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
 
 
 def blank(values: Column) -> Column:
-    """A column of the same kind in which everything is missing."""
+    """Return a column of the same kind in which everything is missing."""
     if values.dtype.kind == "O":
         return np.full(len(values), None, dtype=object)
     return np.full(len(values), np.nan)

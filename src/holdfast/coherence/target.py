@@ -94,7 +94,7 @@ def decided(what: str, rule: str, table: Table) -> NDArray[np.bool_]:
 
 
 def columns_of(node: tree.Node) -> tuple[str, ...]:
-    """The names of the columns that a rule reads, in alphabetical order.
+    """Return the names of the columns that a rule reads, in alphabetical order.
 
     Examples
     --------
@@ -276,7 +276,7 @@ Lenses = Lens | Sequence[Lens] | Mapping[str, Iterable[str]] | Sequence[str] | N
 
 
 def family(lenses: Any, table: Table, target: str | None = None) -> tuple[Lens, ...]:
-    """The lenses of an audit, each checked against the columns of the table.
+    """Return the lenses of an audit, each checked against the columns of the table.
 
     Examples
     --------
@@ -326,7 +326,7 @@ def path(columns: Sequence[str]) -> tuple[Lens, ...]:
 
 
 def subsets(columns: Sequence[str], size: int) -> tuple[Lens, ...]:
-    """Every lens of exactly `size` of the columns.
+    """Return every lens of exactly `size` of the columns.
 
     Examples
     --------

@@ -118,7 +118,7 @@ class GroupFinding:
     sentences: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return dict(vars(self)) | {"sentences": list(self.sentences)}
 
 
@@ -148,7 +148,7 @@ class CaseFinding:
     sentence: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return dict(vars(self))
 
 
@@ -175,7 +175,7 @@ class AlphaPoint:
     unjudged: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return dict(vars(self)) | {"incoherent": list(self.incoherent)}
 
 
@@ -196,7 +196,7 @@ def splits_without(beta: float, tests: int, level: float) -> int:
 def group_sentences(
     found: GroupFinding, alpha: float, beta: float, level: float, mode: str, tests: int
 ) -> tuple[str, ...]:
-    """A group in plain words (wording of section 4.6 of the coherence specification)."""
+    """Return a group in plain words (wording of section 4.6 of the coherence specification)."""
     if found.mean is None or found.floor is None:
         return ("There is no distance with a floor to hold it against: nothing is said about this group.",)
     said = [_distance(found, mode)]
@@ -277,7 +277,7 @@ def _dependence(found: GroupFinding, level: float, mode: str) -> list[str]:
 
 
 def case_sentence(case: CaseFinding, groups: int, cases: int, alpha: float, level: float, powerless: bool) -> str:
-    """A learner and lens in plain words."""
+    """Return a learner and lens in plain words."""
     where = f"{case.learner}, lens {case.lens}"
     if case.test == NONE or case.omnibus_adjusted is None:
         return f"{where}: {case.splits} of {case.asked} splits gave predictions; no test was possible."
@@ -312,7 +312,7 @@ def paragraph(
     beta: float,
     level: float,
 ) -> str:
-    """The verdict in one paragraph. Every number of a group stands with that group's name and floor."""
+    """Return the verdict in one paragraph. Every number of a group stands with that group's name and floor."""
     said = ["PARTIAL RESULT: something failed or was never measured; see the messages."] if found.partial else []
     incoherent = [f for f in findings if f.status == INCOHERENT]
     named = [f for f in findings if f.depends and f.status != INCOHERENT]
@@ -462,7 +462,7 @@ class Verdict:
         return f"Verdict({self.outcome}{', PARTIAL' if self.partial else ''}, exit status {self.exit_status})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "outcome": self.outcome,
             "exit_status": self.exit_status,

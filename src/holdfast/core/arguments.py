@@ -54,7 +54,7 @@ def real(
 
 
 def refused(name: str, value: Any, allowed: str, hint: str = "") -> InvalidParameter:
-    """The error that refuses a parameter's value and says what is allowed; its fields hold the same.
+    """Return the error that refuses a parameter's value and says what is allowed; its fields hold the same.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class Guarantee:
         return text if self.certified else text + "; not certified"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "theorem": self.theorem,
             "parameters": dict(self.parameters),

@@ -14,7 +14,7 @@ def lazy(
     packages: Iterable[str] = (),
     elsewhere: Mapping[str, Iterable[str]] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and the `__dir__` of a package.
+    """Return the `__getattr__` and the `__dir__` of a package.
 
     Parameters
     ----------

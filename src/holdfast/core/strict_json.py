@@ -65,7 +65,7 @@ def to_canonical_json(value: Any) -> str:
 
 
 def read_canonical_json(text: str) -> Any:
-    """The value of a text that `to_canonical_json` writes; `ValueError` for every other text.
+    """Return the value of a text that `to_canonical_json` writes; `ValueError` for every other text.
 
     Where orjson is installed it does most of the work: what it writes differs only in how some floats and characters
     are spelled. Wherever that could matter, Python's own parser and encoder decide.
@@ -88,7 +88,7 @@ def read_canonical_json(text: str) -> Any:
 
 
 def read_plain(text: str) -> Any:
-    """The value of a JSON text, as fast as can be: what else the text may be is checked elsewhere.
+    """Return the value of a JSON text, as fast as can be: what else the text may be is checked elsewhere.
 
     Numbers beyond 64 bits may be read as floats.
 
@@ -104,7 +104,7 @@ def read_plain(text: str) -> Any:
 
 
 def is_read_alike(text: str) -> bool:
-    """Whether `read_plain` gives a canonical text the value that Python's own parser gives it.
+    """Return whether `read_plain` gives a canonical text the value that Python's own parser gives it.
 
     Examples
     --------

@@ -69,7 +69,7 @@ class Leakage:
 
 
 def check_joint(joint: Any) -> Array:
-    """A joint distribution as a table: one axis for each record, entries that sum to 1.
+    """Return a joint distribution as a table: one axis for each record, entries that sum to 1.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def adversaries(n: int) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def mechanism_leakage(joint: npt.ArrayLike, mechanism: npt.ArrayLike) -> Leakage:
-    """The exact Bayesian DP level of a mechanism with finitely many outputs.
+    """Return the exact Bayesian DP level of a mechanism with finitely many outputs.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def mechanism_leakage(joint: npt.ArrayLike, mechanism: npt.ArrayLike) -> Leakage
 
 
 def laplace_sum_leakage(joint: npt.ArrayLike, scores: Any, scale: float) -> Leakage:
-    """The exact Bayesian DP level of `sum_i score_i(x_i) + Lap(scale)`.
+    """Return the exact Bayesian DP level of `sum_i score_i(x_i) + Lap(scale)`.
 
     Between neighbouring values of the sum both output densities are `A e^{y/s} + B e^{-y/s}`, so their ratio is
     monotone there and constant in the tails: its supremum is reached at a value of the sum.
@@ -230,7 +230,7 @@ _RELATIVE = 1e-12
 
 
 def best_closed_set(values: Sequence[float], arcs: Iterable[tuple[int, int]]) -> list[int]:
-    """The smallest set of largest total value among sets that with `u` hold `v` for every arc `(u, v)`.
+    """Return the smallest set of largest total value among sets that with `u` hold `v` for every arc `(u, v)`.
 
     Picard's reduction: a source feeds nodes of positive value, nodes of negative value drain, arcs have no limit; what
     the source still reaches after a maximum flow (Edmonds-Karp) is the set. Empty where no closed set is worth more
@@ -323,7 +323,7 @@ class _Case(NamedTuple):
 
 
 def worst_mechanism(joint: npt.ArrayLike, epsilon_dp: float, record: int | None = None) -> WorstMechanism:
-    """The largest Bayesian DP level of any `epsilon_dp`-DP mechanism under this distribution, exactly.
+    """Return the largest Bayesian DP level of any `epsilon_dp`-DP mechanism under this distribution, exactly.
 
     The mechanism is DP between all databases of the full product domain, which is what conversions assume. Audits the
     surcharges of quilts: no bound may be below it.

@@ -28,7 +28,7 @@ class HasMarkovQuilt(Protocol):
     """A model that can price quilts for the Markov Quilt Mechanism."""
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """The worst record's best quilt."""
+        """Return the worst record's best quilt."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Conversion:
         return f"{self.epsilon_dp:.6g}-DP gives {self.epsilon_bdp:.6g}-Bayesian-DP ({self.surcharge}); {self.quilt}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "epsilon_dp": self.epsilon_dp,
             "epsilon_bdp": self.epsilon_bdp,
@@ -66,7 +66,7 @@ class Conversion:
 
 
 def to_dp(model: DependenceModel, epsilon_bdp: float, surcharge: Surcharge = "sharp") -> Conversion:
-    """The DP level at which every mechanism is `epsilon_bdp`-Bayesian-DP under the model.
+    """Return the DP level at which every mechanism is `epsilon_bdp`-Bayesian-DP under the model.
 
     Zhao 2017, Lemma 2, read in its valid direction and with the surcharge of L2-R or 3.3 of the specification
     (derived, reviewed). The mechanism must be DP between *all* databases of the full product domain: the argument walks
@@ -88,7 +88,7 @@ def to_dp(model: DependenceModel, epsilon_bdp: float, surcharge: Surcharge = "sh
 
 
 def to_bdp(model: DependenceModel, epsilon_dp: float, surcharge: Surcharge = "sharp") -> float:
-    """The Bayesian level of any `epsilon_dp`-DP mechanism: the inverse of `to_dp`.
+    """Return the Bayesian level of any `epsilon_dp`-DP mechanism: the inverse of `to_dp`.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class MarkovQuiltNoise:
         return up(self.sensitivity * self.score)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "epsilon": self.epsilon,
             "score": self.score,
@@ -132,7 +132,7 @@ class MarkovQuiltNoise:
 
 
 def markov_quilt_noise(model: HasMarkovQuilt, epsilon: float, sensitivity: float = 1.0) -> MarkovQuiltNoise:
-    """The noise of Song, Wang and Chaudhuri's Markov Quilt Mechanism (SIGMOD 2017).
+    """Return the noise of Song, Wang and Chaudhuri's Markov Quilt Mechanism (SIGMOD 2017).
 
     Their score of a quilt is `card(X_N)/(epsilon - e)`, `card` counting the record itself and `e` the influence with
     nothing known. From knowledge of the paper; both scores of its running example are reproduced. The adversary knows
@@ -232,7 +232,7 @@ class Certificate:
         return "\n".join(lines + [f"note: {warning}" for warning in self.warnings])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "notion": BAYESIAN,
             "epsilon_bdp": self.epsilon_bdp,
@@ -255,7 +255,7 @@ def certify(
     epsilon_dp: float | None = None,
     surcharge: Surcharge = "sharp",
 ) -> Certificate:
-    """A certificate from one of the two levels.
+    """Return a certificate from one of the two levels.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def laplace(
     surcharge: Surcharge = "sharp",
     grid: Grid | None = None,
 ) -> BayesianMechanism[Laplace]:
-    """The Laplace mechanism whose release is `epsilon_bdp`-Bayesian-DP under the model.
+    """Return the Laplace mechanism whose release is `epsilon_bdp`-Bayesian-DP under the model.
 
     Scale `sensitivity * max_i min_quilt size / (epsilon_bdp - surcharge)` (Zhao 2017, Lemma 2, as repaired). The noise
     is discrete Laplace noise on a grid, which is epsilon-DP exactly on the full product domain.
@@ -366,7 +366,7 @@ def exponential(
     surcharge: Surcharge = "sharp",
     grid: Grid | None = None,
 ) -> BayesianMechanism[Selection]:
-    """The exponential mechanism whose choice is `epsilon_bdp`-Bayesian-DP under the model.
+    """Return the exponential mechanism whose choice is `epsilon_bdp`-Bayesian-DP under the model.
 
     Candidate `y` is chosen with probability proportional to `exp(epsilon_dp u(y) / (2 sensitivity))`.
 
@@ -442,7 +442,7 @@ class BayesianAccountant:
         return self._budget
 
     def admits(self, cost: Cost) -> bool:
-        """Whether `spend(cost)` would succeed now; changes nothing."""
+        """Return whether `spend(cost)` would succeed now; changes nothing."""
         return self._filter.admits(_pure(cost))
 
     def spend(self, cost: Cost) -> None:
@@ -450,27 +450,27 @@ class BayesianAccountant:
         self._filter.spend(_pure(cost))
 
     def spent(self) -> float:
-        """The DP level spent so far, rounded up."""
+        """Return the DP level spent so far, rounded up."""
         return float(self._filter.spent()["epsilon"])
 
     def remaining(self) -> float:
-        """The largest DP cost that still fits, rounded down."""
+        """Return the largest DP cost that still fits, rounded down."""
         return float(self._filter.remaining()["epsilon"])
 
     def epsilon_bdp(self) -> float:
-        """The Bayesian level of everything spent so far, converted once."""
+        """Return the Bayesian level of everything spent so far, converted once."""
         spent = self.spent()
         return min(self._model.epsilon_bdp(spent, self._surcharge), self._budget) if spent else 0.0
 
     def certificate(self) -> Certificate:
-        """What the whole interaction may claim so far."""
+        """Return what the whole interaction may claim so far."""
         spent = self.spent()
         if not spent:
             raise InvalidParameter("nothing has been spent, so there is nothing to certify")
         return certify(self._model, epsilon_dp=spent, surcharge=self._surcharge)
 
     def state(self) -> dict[str, Any]:
-        """Plain data that `from_state` reads back exactly; the model is declared again, it is not stored."""
+        """Return plain data that `from_state` reads back exactly; the model is declared again, it is not stored."""
         return {"epsilon_bdp": self._budget, "surcharge": self._surcharge, "filter": self._filter.to_dict()}
 
     @classmethod

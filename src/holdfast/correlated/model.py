@@ -105,7 +105,7 @@ class Quilt:
     sharp: float | None = None
 
     def surcharge(self, rule: Surcharge = "sharp") -> float:
-        """What the dependence costs once, in nats.
+        """Return what the dependence costs once, in nats.
 
         `"two"` is `2 * influence` (L2-R of the specification, derived and reviewed), `"paper"` is `4 * influence`
         (Zhao 2017, Lemma 2: safe and loose), `"sharp"` the smallest that is proved for this quilt; where none is
@@ -138,7 +138,7 @@ class Quilt:
         return f"record {self.record}: quilt {{{inside}}}, {self.size} records at once, influence {self.influence:.6g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; of the nearby records only how many count."""
+        """Return plain data; of the nearby records only how many count."""
         plain = {"record": self.record, "quilt": list(self.quilt), "size": self.size, "influence": self.influence}
         return plain | ({"sharp": self.sharp} if self.sharp is not None else {})
 
@@ -183,31 +183,31 @@ class DependenceModel(Protocol):
         """How many records."""
 
     def describe(self) -> str:
-        """One line that says what is declared."""
+        """Return one line that says what is declared."""
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
         """Max-influence `I(X_quilt <- X_record | X_known)` in nats; infinite where a value rules another out."""
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` with the least noise at the Bayesian level `epsilon`."""
+        """Return the quilt of `record` with the least noise at the Bayesian level `epsilon`."""
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The best quilt of the record that needs most noise at the Bayesian level `epsilon`."""
+        """Return the best quilt of the record that needs most noise at the Bayesian level `epsilon`."""
 
     def epsilon_dp(self, epsilon_bdp: float, surcharge: Surcharge = "sharp") -> float:
-        """The largest DP level whose mechanisms are all `epsilon_bdp`-Bayesian-DP by this model's quilts."""
+        """Return the largest DP level whose mechanisms are all `epsilon_bdp`-Bayesian-DP by this model's quilts."""
 
     def epsilon_bdp(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> float:
-        """The Bayesian DP level of any `epsilon_dp`-DP mechanism by this model's quilts."""
+        """Return the Bayesian DP level of any `epsilon_dp`-DP mechanism by this model's quilts."""
 
     def noise_scale(self, epsilon_bdp: float, sensitivity: float = 1.0, surcharge: Surcharge = "sharp") -> float:
-        """The Laplace scale for a query of that (substitution) sensitivity."""
+        """Return the Laplace scale for a query of that (substitution) sensitivity."""
 
     def effective_n(self) -> float:
-        """How many independent rows the check of a fixed mean question is worth (specification 3.9)."""
+        """Return how many independent rows the check of a fixed mean question is worth (specification 3.9)."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The declaration as plain data, for certificates."""
+        """Return the declaration as plain data, for certificates."""
 
 
 class QuiltModel(ABC):
@@ -233,7 +233,7 @@ class QuiltModel(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """One line that says what is declared."""
+        """Return one line that says what is declared."""
 
     @abstractmethod
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
@@ -241,19 +241,19 @@ class QuiltModel(ABC):
 
     @abstractmethod
     def effective_n(self) -> float:
-        """Rows that the check of a fixed mean question is worth."""
+        """Return rows that the check of a fixed mean question is worth."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """The declaration as plain data."""
+        """Return the declaration as plain data."""
 
     def notes(self) -> tuple[str, ...]:
-        """What a certificate must say about the model; nothing by default."""
+        """Return what a certificate must say about the model; nothing by default."""
         return ()
 
     @abstractmethod
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` that maximises `(epsilon - surcharge) / size`."""
+        """Return the quilt of `record` that maximises `(epsilon - surcharge) / size`."""
 
     @abstractmethod
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
@@ -264,12 +264,12 @@ class QuiltModel(ABC):
         """The worst record's best quilt for the Markov Quilt Mechanism, another notion of privacy: see `conversion`."""
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The best quilt of the record that needs most noise; the first such record."""
+        """Return the best quilt of the record that needs most noise; the first such record."""
         found = (self.best_quilt(record, epsilon, surcharge) for record in range(self.n))
         return min(found, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The cheapest quilt of the record that leaks most at `epsilon_dp`; the first such record."""
+        """Return the cheapest quilt of the record that leaks most at `epsilon_dp`; the first such record."""
         found = (self.cheapest_quilt(record, epsilon_dp, surcharge) for record in range(self.n))
         return max(found, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
@@ -294,7 +294,7 @@ class QuiltModel(ABC):
 
 
 def check_model(model: Any) -> DependenceModel:
-    """A dependence model.
+    """Return a dependence model.
 
     Examples
     --------
@@ -309,7 +309,7 @@ def check_model(model: Any) -> DependenceModel:
 
 
 def check_record(record: Any, n: int) -> int:
-    """A record's number, from 0 to n - 1.
+    """Return a record's number, from 0 to n - 1.
 
     Examples
     --------
@@ -341,7 +341,7 @@ class ListedModel(QuiltModel):
         """Quilts of `record` by increasing size; the trivial one (no surcharge) must be among them."""
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` that maximises `(epsilon - surcharge) / size`.
+        """Return the quilt of `record` that maximises `(epsilon - surcharge) / size`.
 
         The search stops at the size that could not win even without a surcharge. Ties go to the first, which is the
         smallest.
@@ -431,46 +431,46 @@ class ModelClass(QuiltModel):
         return float(min(getattr(model, "confidence", 1.0) for model in self.models))
 
     def describe(self) -> str:
-        """One line."""
+        """Return one line."""
         return f"any of {len(self.models)} models: " + "; ".join(model.describe() for model in self.models[:3])
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """The largest over the class."""
+        """Return the largest over the class."""
         return max(model.influence(record, quilt, known) for model in self.models)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The best quilt under the model in which the record needs most noise."""
+        """Return the best quilt under the model in which the record needs most noise."""
         found = (model.best_quilt(record, epsilon, surcharge) for model in self.models)
         return min(found, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The cheapest quilt under the model in which the record leaks most."""
+        """Return the cheapest quilt under the model in which the record leaks most."""
         found = (model.cheapest_quilt(record, epsilon_dp, surcharge) for model in self.models)
         return max(found, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The worst over the class."""
+        """Return the worst over the class."""
         found = (model.worst_quilt(epsilon, surcharge) for model in self.models)
         return min(found, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The worst over the class."""
+        """Return the worst over the class."""
         found = (model.dearest_quilt(epsilon_dp, surcharge) for model in self.models)
         return max(found, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """The worst over the class."""
+        """Return the worst over the class."""
         found = (model.markov_quilt(epsilon) for model in self.models)
         return max(found, key=lambda quilt: quilt.size / max(epsilon - quilt.influence, 5e-324))
 
     def effective_n(self) -> float:
-        """The least over the class."""
+        """Return the least over the class."""
         return min(model.effective_n() for model in self.models)
 
     def notes(self) -> tuple[str, ...]:
-        """All of the members' notes, each once."""
+        """Return all of the members' notes, each once."""
         return tuple(dict.fromkeys(note for model in self.models for note in model.notes()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"model": "class", "n": self.n, "models": [model.to_dict() for model in self.models]}

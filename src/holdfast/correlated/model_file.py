@@ -38,26 +38,26 @@ class _Declaration:
         self._known: set[str] = set()
 
     def take(self, name: str, default: Any = None) -> Any:
-        """A field that may be left out."""
+        """Return a field that may be left out."""
         self._known.add(name)
         return self._plain.pop(name, default)
 
     def need(self, name: str) -> Any:
-        """A field that must be there."""
+        """Return a field that must be there."""
         self._known.add(name)
         if name not in self._plain:
             raise InvalidParameter(f"{name} is missing: a model of kind {self.kind!r} must give it")
         return self._plain.pop(name)
 
     def truth(self, name: str, default: bool) -> bool:
-        """A field that is true or false."""
+        """Return a field that is true or false."""
         found = self.take(name, default)
         if not isinstance(found, bool):
             raise InvalidParameter(f"{name} must be true or false, got {found!r:.60}")
         return found
 
     def one_of(self, *names: str) -> str:
-        """The one field of these that is there."""
+        """Return the one field of these that is there."""
         self._known.update(names)
         found = [name for name in names if name in self._plain]
         if len(found) != 1:
@@ -72,7 +72,7 @@ class _Declaration:
             raise InvalidParameter(f"a model of kind {self.kind!r} has no {left}; it has {known}")
 
     def values(self, name: str) -> Sequence[Any]:
-        """A list, or a column of a file: `{"file": ..., "column": ...}`."""
+        """Return a list, or a column of a file: `{"file": ..., "column": ...}`."""
         given = self.need(name)
         if isinstance(given, Mapping):
             return self.read(name, given, {"file", "column"})
@@ -81,7 +81,7 @@ class _Declaration:
         return given
 
     def read(self, name: str, where: Mapping[str, Any], fields: set[str], column: str = "column") -> Sequence[Any]:
-        """A column that is named by file and column."""
+        """Return a column that is named by file and column."""
         if not {"file", column} <= set(where) <= fields or not all(isinstance(text, str) for text in where.values()):
             raise InvalidParameter(f"{name} must name {' and '.join(sorted(fields & {'file', column}))} as texts")
         if self._column is None:
@@ -90,7 +90,7 @@ class _Declaration:
 
 
 def model_from_dict(plain: Mapping[str, Any], column: Column | None = None) -> Model:
-    """The model that plain data declare.
+    """Return the model that plain data declare.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def model_from_dict(plain: Mapping[str, Any], column: Column | None = None) -> M
 
 
 def read_model(path: Path | str, column: Column | None = None) -> Model:
-    r"""The model that a JSON or TOML file declares; `.toml` is TOML, anything else JSON.
+    r"""Return the model that a JSON or TOML file declares; `.toml` is TOML, anything else JSON.
 
     Raises
     ------

@@ -149,7 +149,7 @@ class Privacy:
     shift: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "epsilon_bdp": self.epsilon_bdp,
             "epsilon_dp": self.epsilon_dp,
@@ -184,7 +184,7 @@ class Holdout:
     records: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "effective_n": self.effective_n,
             "rule": self.rule,
@@ -223,7 +223,7 @@ class Overview:
     names: tuple[str, ...] | None = None
 
     def name(self, node: int) -> str:
-        """What a node is called: its name in a network, its number otherwise."""
+        """Return what a node is called: its name in a network, its number otherwise."""
         return str(node) if self.names is None else self.names[node]
 
     @property
@@ -260,7 +260,7 @@ class Overview:
         return f"{self.n:,} records of this model do not certify {self.tau:g}: " + "; ".join(reasons)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         privacy = None if self.privacy is None else self.privacy.to_dict()
         if privacy is not None and privacy["quilt"] is not None and self.names is not None:
             quilt = privacy["quilt"]
@@ -293,7 +293,7 @@ def overview(
     tau: float | None = None,
     budget: int = 10,
 ) -> Overview:
-    """What a model says about releases, about checks, and about how many records a wanted accuracy takes.
+    """Return what a model says about releases, about checks, and about how many records a wanted accuracy takes.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def _holdout(model: Model, use: Use, tau: float | None) -> Holdout:
 
 
 def dependent_rows(model: Model) -> tuple[DependentRows, str]:
-    """The model as a declaration for the certified holdout, and the rule that gives its effective size.
+    """Return the model as a declaration for the certified holdout, and the rule that gives its effective size.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class SeriesModel(Protocol):
     """
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """The declaration for `k` rows; with `gap`, given earlier rows of the same series."""
+        """Return the declaration for `k` rows; with `gap`, given earlier rows of the same series."""
 
     def correlation(self, lag: int) -> float:
         """The largest correlation that any function of a row can have with any of a row `lag` later; 1 if unknown."""
@@ -134,7 +134,7 @@ class Autoregressive:
         object.__setattr__(self, "coefficient", arguments.real("coefficient", self.coefficient, above=-1, below=1))
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """A stationary series; with a gap the last training row would be needed in standard units."""
+        """Return a stationary series; with a gap the last training row would be needed in standard units."""
         if gap is not None:
             raise GuaranteeUnavailable(
                 "an autoregressive series cut in time needs its last training row in standard units: use "
@@ -169,11 +169,11 @@ class Markov:
         object.__setattr__(self, "matrix", tuple(tuple(float(p) for p in line) for line in clean))
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """The stationary chain."""
+        """Return the stationary chain."""
         return DependentRows.markov(k, self.matrix, gap=gap)
 
     def correlation(self, lag: int) -> float:
-        """The operator norm to the power of the lag."""
+        """Return the operator norm to the power of the lag."""
         return float(RowChain(self.matrix).operator_norm ** lag)
 
     def covariance(self, lag: int) -> float:
@@ -198,7 +198,7 @@ class Mixing:
         object.__setattr__(self, "deltas", arguments.reals("deltas", self.deltas, at_least=0, at_most=1))
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """A chain with any start."""
+        """Return a chain with any start."""
         return DependentRows.chain(k, self.deltas, tail=self.tail, gap=gap)
 
     def correlation(self, lag: int) -> float:
@@ -214,7 +214,7 @@ class Mixing:
 
 
 def declared(model: SeriesModel | Sequence[float] | None) -> SeriesModel:
-    """A model as a user may give it: None for any dependence, a list for mixing coefficients.
+    """Return a model as a user may give it: None for any dependence, a list for mixing coefficients.
 
     Examples
     --------

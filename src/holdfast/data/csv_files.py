@@ -274,7 +274,7 @@ def _refused(name: str, line: int | None, what: str) -> SampleUnavailable:
 
 
 def names_in(path: Path) -> list[str]:
-    """The names of the columns of a file, whose bytes are looked through: all rules but those for cells."""
+    """Return the names of the columns of a file, whose bytes are looked through: all rules but those for cells."""
     with path.open("rb") as file:
         _check_form(path.name, file)
         file.seek(0)

@@ -85,7 +85,7 @@ class Files:
 
     @classmethod
     def at(cls, source: str | Path | Sequence[str | Path]) -> Files:
-        """What is there now.
+        """Return what is there now.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Files:
         return sum(facts.size for _, facts in self.state)
 
     def groups(self) -> list[tuple[Held, list[str]]]:
-        """The files by what the names of their folders hold."""
+        """Return the files by what the names of their folders hold."""
         grouped: dict[tuple[Any, ...], tuple[Held, list[str]]] = {}
         for name in self.names:
             held = self.held.get(name, {})
@@ -174,7 +174,7 @@ class Files:
 
 
 def opened(name: str) -> Any:
-    """What pyarrow reads a Parquet file from: its path, or a file elsewhere of which parts are fetched."""
+    """Return what pyarrow reads a Parquet file from: its path, or a file elsewhere of which parts are fetched."""
     import pyarrow as pa
 
     return pa.PythonFile(_Elsewhere(name), mode="r") if _is_elsewhere(name) else name
@@ -219,7 +219,7 @@ class _Elsewhere(io.RawIOBase):
 
 
 def is_elsewhere(source: Any) -> bool:
-    """Whether a source names files in a store that is not on this machine.
+    """Return whether a source names files in a store that is not on this machine.
 
     Examples
     --------
@@ -502,7 +502,7 @@ def reading(files: Files | None, *errors: type[BaseException]) -> Iterator[None]
 
 
 def parquet_types(files: Files) -> dict[str, pa.DataType]:
-    """The columns of Parquet files in order, as Arrow types.
+    """Return the columns of Parquet files in order, as Arrow types.
 
     Raises
     ------
@@ -529,7 +529,7 @@ def parquet_types(files: Files) -> dict[str, pa.DataType]:
 
 
 def parts_differ(where: str, column: str, *types: object) -> InvalidParameter:
-    """The refusal of Parquet files that are not of one form.
+    """Return the refusal of Parquet files that are not of one form.
 
     Examples
     --------
@@ -544,7 +544,7 @@ def parts_differ(where: str, column: str, *types: object) -> InvalidParameter:
 
 
 def parquet_raw(type_: pa.DataType) -> RawType | None:
-    """What a column of a Parquet file holds: the same for every engine, None for a type that no kind stands for.
+    """Return what a column of a Parquet file holds: the same for every engine, None for a type that no kind stands for.
 
     Examples
     --------

@@ -99,7 +99,7 @@ class Content:
 
     @classmethod
     def of(cls, schema: Schema, batch: Batch) -> Content:
-        """The content of a batch with the columns of a schema."""
+        """Return the content of a batch with the columns of a schema."""
         columns = sorted(schema, key=lambda column: column.name)
         read = [(column, *words(column, batch[column.name])) for column in columns]
         rows = len(batch[columns[0].name][0])
@@ -168,7 +168,7 @@ def words(column: Column, held: Held) -> tuple[Words | list[Words], NDArray[np.b
 
 @cache
 def key_of(name: str) -> np.uint64:
-    """A fixed 64-bit number for a name."""
+    """Return a fixed 64-bit number for a name."""
     return np.uint64(int.from_bytes(hashlib.blake2b(name.encode("utf-8"), digest_size=8).digest(), "little"))
 
 
@@ -305,7 +305,7 @@ class ColumnSummary:
 
     @classmethod
     def of(cls, column: Column, held: Held) -> Self:
-        """The summary of one batch."""
+        """Return the summary of one batch."""
         first = second = present = 0
         low, high, whole = _TOP, -_TOP, True
         cells = np.zeros(CELLS, dtype=np.int64)
@@ -345,7 +345,7 @@ class ColumnSummary:
         )
 
     def is_informative(self) -> bool:
-        """Whether another sample of this size that has the same values has them from the same rows."""
+        """Return whether another sample of this size that has the same values has them from the same rows."""
         occupied = self.cells[self.cells > 0]
         if len(occupied) < LEAST or self.is_numbered():
             return False
@@ -353,7 +353,7 @@ class ColumnSummary:
         return not (least > 1 and len(occupied) < _MOST_BALANCED and not (occupied % least).any())
 
     def is_numbered(self) -> bool:
-        """Whether the values are those of a running number: equally spaced, in turn, or in blocks.
+        """Return whether the values are those of a running number: equally spaced, in turn, or in blocks.
 
         Time: at most that of one more pass over the column, without reading it.
         """
@@ -391,7 +391,7 @@ class ColumnSummary:
         return digest_of(to_canonical_json(content))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as a worker hands it over."""
+        """Return plain data, as a worker hands it over."""
         return {
             "sums": list(self.sums),
             "present": self.present,
@@ -410,7 +410,7 @@ class ColumnSummary:
 
 
 def summaries(schema: Schema, batch: Batch) -> dict[str, ColumnSummary]:
-    """The summaries of a batch, by column; truth values have none, because they never tell.
+    """Return the summaries of a batch, by column; truth values have none, because they never tell.
 
     Examples
     --------
@@ -422,7 +422,7 @@ def summaries(schema: Schema, batch: Batch) -> dict[str, ColumnSummary]:
 
 
 def added(one: Mapping[str, ColumnSummary], other: Mapping[str, ColumnSummary]) -> dict[str, ColumnSummary]:
-    """The summaries of both parts together."""
+    """Return the summaries of both parts together."""
     return {name: one[name] + other[name] if name in one else other[name] for name in {**one, **other}}
 
 
@@ -479,11 +479,11 @@ class Sketch:
 
     @classmethod
     def of(cls, column: Column, held: Held, size: int = SIZE) -> Self:
-        """The sketch of one batch of keys. Missing keys are left out."""
+        """Return the sketch of one batch of keys. Missing keys are left out."""
         return cls._smallest(np.unique(key_hashes(column, held)), _EVERYTHING, size)
 
     def merged(self, other: Self, size: int = SIZE) -> Self:
-        """The sketch of both batches together."""
+        """Return the sketch of both batches together."""
         below = min(self.below, other.below)
         both = np.unique(np.array(self.hashes + other.hashes, dtype=np.uint64))
         return self._smallest(both[both <= np.uint64(below)], below, size)
@@ -496,12 +496,12 @@ class Sketch:
         return cls(tuple(hashes.tolist()), below)
 
     def overlaps(self, other: Sketch) -> bool:
-        """Whether a key is seen in both."""
+        """Return whether a key is seen in both."""
         limit = min(self.below, other.below)
         return any(one <= limit for one in set(self.hashes) & set(other.hashes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data. Hashes of keys can be guessed back where keys can: it is as public as the list of keys."""
+        """Return plain data. Hashes of keys can be guessed back where keys can: it is as public as the list of keys."""
         return {"hashes": [f"{one:016x}" for one in self.hashes], "below": f"{self.below:016x}"}
 
     @classmethod
@@ -544,7 +544,7 @@ def key_hashes(column: Column, held: Held) -> Words:
 
 
 def batch(schema: Schema, columns: Any, part: pa.RecordBatch) -> Batch:
-    """The named columns of an Arrow batch or table, each as its declared kind."""
+    """Return the named columns of an Arrow batch or table, each as its declared kind."""
     return {name: held(schema[name], part.column(name)) for name in columns}
 
 

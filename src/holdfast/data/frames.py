@@ -40,7 +40,7 @@ class Frame:
             raise InvalidParameter(f"frame must be a data frame, got a {type(frame).__name__}") from None
 
     def whole(self) -> Frame:
-        """The same frame with all its rows in memory."""
+        """Return the same frame with all its rows in memory."""
         return Frame(self._collected().to_native())
 
     def __len__(self) -> int:

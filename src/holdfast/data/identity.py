@@ -76,7 +76,7 @@ class Known:
     """Sketches of columns that were row keys."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "schema": self.schema.to_dict(),
             "n": self.n,
@@ -105,7 +105,7 @@ class Memory:
 
     @classmethod
     def of(cls, files: Files, engine: str, declared: Declared) -> Memory | None:
-        """The place for files in their present state; None where they may not be remembered."""
+        """Return the place for files in their present state; None where they may not be remembered."""
         folder = _folder()
         newest = max(max(facts.modified, facts.changed) for _, facts in files.state) / 1e9
         if folder is None or files.elsewhere or not newest + SETTLED < time.time():
@@ -122,7 +122,7 @@ class Memory:
         return cls(folder / f"{digest_of(to_canonical_json(key))}.json")
 
     def recall(self) -> Known | None:
-        """What is remembered; None where nothing is, or nothing that can be read."""
+        """Return what is remembered; None where nothing is, or nothing that can be read."""
         try:
             known = Known.from_dict(json.loads(self.place.read_text(encoding="utf-8")))
             os.utime(self.place)

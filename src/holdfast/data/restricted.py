@@ -31,7 +31,7 @@ _MOST_KNOWN = 20_000_000
 
 
 def bucket_ends(parts: Sequence[float]) -> tuple[int, ...]:
-    """Where the buckets of each reserve end: parts of the rows, to one part in 256.
+    """Return where the buckets of each reserve end: parts of the rows, to one part in 256.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def bucket_ends(parts: Sequence[float]) -> tuple[int, ...]:
 
 
 def drawn(sample: Sample, key: str, salt: str, parts: Sequence[float]) -> Restricted:
-    """The explored rows of a sample, with its reserves.
+    """Return the explored rows of a sample, with its reserves.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class Restricted(Sample):
             return in_bucket(value, self._salt, last) and not in_bucket(value, self._salt, first)
 
         def drawn_once(distinct: list[Any], text: bytes) -> NDArray[np.bool_]:
-            """Which of these are inside: remembered, because every submission to a board reads the same keys."""
+            """Return which of these are inside: remembered, because every submission to a board reads the same keys."""
             name = hashlib.sha256(text).digest()
             known = self._drawn.get(name)
             if known is None:

@@ -100,7 +100,7 @@ class Sample(NoCopy, ABC):
         return self.add_up([statistic.plan(self.schema) for statistic in statistics])
 
     def add_up(self, plans: Sequence[Plan]) -> list[Exact]:
-        """What plans add up to, in order; batched as suits the engine."""
+        """Return what plans add up to, in order; batched as suits the engine."""
         self._check_open()
         self.check_plans(plans)
         sums = self._add_up(list(passes(plans, self.at_once)))
@@ -178,7 +178,7 @@ class Sample(NoCopy, ABC):
         return work()
 
     def fingerprint(self) -> str:
-        """A digest of the content: the same for the same rows in any order, under any name, on any engine."""
+        """Return a digest of the content: the same for the same rows in any order, under any name, on any engine."""
         return self.identity().fingerprint
 
     def identity(self) -> Identity:
@@ -195,7 +195,7 @@ class Sample(NoCopy, ABC):
         return self._identity
 
     def key_sketch(self) -> Sketch | None:
-        """A sketch of the row keys, for finding samples that share rows; None where no row key is declared."""
+        """Return a sketch of the row keys, for finding samples that share rows; None where no row key is declared."""
         self._check_open()
         if self.row_key is not None and self._sketch is None:
             if self._known is not None:

@@ -94,7 +94,7 @@ class Column:
         return self.nullable is not False
 
     def to_dict(self) -> dict[str, Any]:
-        """The column as plain data."""
+        """Return the column as plain data."""
         plain: dict[str, Any] = {"name": self.name, "kind": self.kind}
         plain |= {} if self.values is None else {"values": list(self.values)}
         return plain if self.nullable is None else {**plain, "nullable": self.nullable}
@@ -113,7 +113,7 @@ def _declared(name: str, words: Any) -> Column:
 
 
 def column_words(plain: Mapping[str, Any]) -> str:
-    """A column as `to_dict` wrote it, in words: its name, its kind, and whether values may be missing.
+    """Return a column as `to_dict` wrote it, in words: its name, its kind, and whether values may be missing.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def column_words(plain: Mapping[str, Any]) -> str:
 
 
 def category(what: str, value: Any, kind: Kind) -> str | int | bool:
-    """A declared category, checked: what a text, integer or boolean column may be compared with.
+    """Return a declared category, checked: what a text, integer or boolean column may be compared with.
 
     Whole numbers end below 2**53, so that no other whole number becomes the same double.
 
@@ -235,7 +235,7 @@ class Schema:
         return f"Schema({', '.join(said)})"
 
     def with_nulls(self, nullable: Mapping[str, bool]) -> Schema:
-        """The same columns, with what was found out of those whose missing values were not declared.
+        """Return the same columns, with what was found out of those whose missing values were not declared.
 
         Examples
         --------
@@ -245,12 +245,12 @@ class Schema:
         return Schema([replace(c, nullable=nullable.get(c.name, c.nullable)) for c in self.columns])
 
     def to_dict(self) -> dict[str, Any]:
-        """The schema as plain data."""
+        """Return the schema as plain data."""
         return {"columns": [column.to_dict() for column in self.columns]}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Schema:
-        """The schema that `to_dict` wrote, checked."""
+        """Return the schema that `to_dict` wrote, checked."""
         try:
             columns = [
                 Column(
@@ -282,7 +282,7 @@ _WIDER: Mapping[Kind, tuple[Kind, ...]] = {"integer": ("number", "text"), "times
 
 
 def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schema:
-    """The schema of a sample: what was declared, checked against what is there; by default all columns that fit.
+    """Return the schema of a sample: what was declared, checked against what is there; by default all columns that fit.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schem
 
 
 def of_one_kind(name: str, values: Any) -> Any:
-    """A column as it was given; where it is a list, so that every engine takes it for the same: None is missing.
+    """Return a column as it was given; where it is a list, so that every engine takes it for the same: None is missing.
 
     Whole numbers among others become numbers, and so do decimals; timestamps with a zone are moved to UTC.
 

@@ -58,16 +58,16 @@ class AnalystGuard(Protocol):
         """Answer several questions that were chosen together. One `key` covers all of them (`batch_keys`)."""
 
     def estimate(self, question: QuestionLike, *, epoch: EpochName = None) -> Estimate:
-        """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        """Return what a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
 
     def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
         """Answer a question in SQL: it becomes questions of the guard's own kinds, asked together."""
 
     def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
-        """What a statement would cost in all, and how wide its answers would be. Spends nothing."""
+        """Return what a statement would cost in all, and how wide its answers would be. Spends nothing."""
 
     def practice(self, variant: int = 0) -> AnalystGuard:
-        """A guard of the same schema and policy over made-up rows: the same questions at no cost, marked."""
+        """Return a guard of the same schema and policy over made-up rows: the same questions at no cost, marked."""
 
     def submit(
         self,
@@ -108,13 +108,13 @@ class AnalystGuard(Protocol):
         """Who is where on a board, as far as the intervals tell. The name may be left out where there is one board."""
 
     def remaining(self) -> dict[str, Any]:
-        """What this analyst, and all together, may still ask."""
+        """Return what this analyst, and all together, may still ask."""
 
     def level(self, alpha: float = 0.05) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
 
     def adjusted(self, p: float) -> float:
-        """What a further p-value from these rows is worth after all that was released; never below `p`."""
+        """Return what a further p-value from these rows is worth after all that was released; never below `p`."""
 
 
 def batch_keys(key: str | None, number: int) -> list[str] | None:

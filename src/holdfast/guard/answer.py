@@ -82,7 +82,7 @@ class GuardedAnswer:
         return f"{head}{said} (entry {self.sequence}; {self.guarantee}){price}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return self.released() | {
             "details": dict(self.details),
             "sequence": self.sequence,
@@ -91,7 +91,7 @@ class GuardedAnswer:
         }
 
     def released(self) -> dict[str, Any]:
-        """What the ledger stores of it: what was true when it was answered, whatever came since."""
+        """Return what the ledger stores of it: what was true when it was answered, whatever came since."""
         details = dict(self.details)
         if details.pop(_BEATEN, False):
             details["improved"] = True
@@ -106,11 +106,11 @@ class GuardedAnswer:
         } | ({} if self.widening is None else {"widening": self.widening})
 
     def beaten(self) -> Self:
-        """The same answer to a ladder's old improvement, after a better submission took its place."""
+        """Return the same answer to a ladder's old improvement, after a better submission took its place."""
         return replace(self, details={**self.details, "improved": False, _BEATEN: True})
 
     def doubted(self, doubt: str) -> Self:
-        """The same answer, not certified any more where there is a doubt (`GuardState.doubt`)."""
+        """Return the same answer, not certified any more where there is a doubt (`GuardState.doubt`)."""
         if not doubt or not self.guarantee.certified:
             return self
         assumption = self.guarantee.assumption + doubt
@@ -118,7 +118,7 @@ class GuardedAnswer:
 
     @classmethod
     def stored(cls, plain: Mapping[str, Any], sequence: int, repeated: bool, receipt: Any = None) -> Self:
-        """The answer that the ledger holds."""
+        """Return the answer that the ledger holds."""
         try:
             cost = None if plain["cost"] is None else Cost.from_dict(plain["cost"])
             rest = {name: plain[name] for name in ("value", "interval", "passed", "remaining", "details")}
@@ -136,7 +136,7 @@ class GuardedAnswer:
 
 
 def end_words(values: Any, details: Mapping[str, Any]) -> str:
-    """What the end of a run shows: the winner, what is claimed about it, and how many answers; else empty.
+    """Return what the end of a run shows: the winner, what is claimed about it, and how many answers; else empty.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def end_words(values: Any, details: Mapping[str, Any]) -> str:
 
 
 def submission_words(details: Mapping[str, Any]) -> str:
-    """What became of a submission to a ladder, or of a model without an end; empty for everything else.
+    """Return what became of a submission to a ladder, or of a model without an end; empty for everything else.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class DeclaredColumn:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         plain: dict[str, Any] = {} if self.bounds is None else {"low": self.low, "high": self.high}
         return plain | ({} if self.categories is None else {"categories": list(self.categories)})
 
@@ -115,7 +115,7 @@ Bounds = tuple[float, float]
 
 
 def bounds_of(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) -> Bounds | None:
-    """The range of an expression that follows from what is declared; None where it does not follow.
+    """Return the range of an expression that follows from what is declared; None where it does not follow.
 
     It follows for columns with a declared range, numbers, sums, differences and products of these, quotients by a
     number, `case`, `coalesce`, `abs`, `clip`, `least`, `greatest`, rounding, and for parts of dates but years.
@@ -224,7 +224,7 @@ def _hull(ranges: Sequence[Bounds | None]) -> Bounds | None:
 
 
 def categories_for(name: str, schema: Schema, columns: Mapping[str, DeclaredColumn] | None) -> Categories:
-    """The declared categories of a column: of the policy, or of the schema; false and true of a truth value.
+    """Return the declared categories of a column: of the policy, or of the schema; false and true of a truth value.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def categories_for(name: str, schema: Schema, columns: Mapping[str, DeclaredColu
 
 
 def grouped_by(schema: Schema, columns: Mapping[str, DeclaredColumn] | None) -> list[str]:
-    """The columns that a table can be grouped by."""
+    """Return the columns that a table can be grouped by."""
     named = columns or {}
     return [
         column.name

@@ -156,7 +156,7 @@ class ContestResult:
         return f"{lead}. It cannot be told apart from {names}. {told}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain["places"] = [
             {name: getattr(place, name) for name in place.__dataclass_fields__}
@@ -186,7 +186,7 @@ class ContestResult:
 
 
 def result_of(entry: Entry, state: GuardState, ledger: Ledger) -> ContestResult:
-    """The result that an answered final holds."""
+    """Return the result that an answered final holds."""
     answer, details = entry.body["answer"], entry.body["answer"]["details"]
     winners = Counter(first for first, _ in details["better"])
     rising, values = details["rising"], answer["value"]
@@ -282,7 +282,7 @@ class Contest:
         return self.phase > self.phases
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         lists = {name: list(plain[name]) for name in ("reserved", "finalists", "warnings")}
         return plain | lists | {"board": self.board.to_dict(), "results": [one.to_dict() for one in self.results]}

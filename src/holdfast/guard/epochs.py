@@ -64,7 +64,7 @@ class Epoch:
     status: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "number": self.number,
             "dataset": self.dataset,
@@ -92,7 +92,7 @@ def check_epoch(epoch: Any) -> EpochName:
 
 
 def ledgers(store: Store, ledger: Ledger) -> tuple[Ledger, ...]:
-    """The ledgers of all epochs of the guard that a ledger belongs to, in order."""
+    """Return the ledgers of all epochs of the guard that a ledger belongs to, in order."""
     state = ledger.look(GuardState.of)
     if state.epoch is None and state.successor is None:
         return (ledger,)
@@ -101,7 +101,7 @@ def ledgers(store: Store, ledger: Ledger) -> tuple[Ledger, ...]:
 
 
 def listed(store: Store, ledger: Ledger) -> list[Epoch]:
-    """All epochs of the guard that a ledger belongs to, in order."""
+    """Return all epochs of the guard that a ledger belongs to, in order."""
     return [_facts(one) for one in ledgers(store, ledger)]
 
 
@@ -111,7 +111,7 @@ def _facts(ledger: Ledger) -> Epoch:
 
 
 def latest(store: Store, dataset: str | None = None) -> Ledger:
-    """The latest epoch of the only guard in a store, or that of the ledger whose name begins like this."""
+    """Return the latest epoch of the only guard in a store, or that of the ledger whose name begins like this."""
     if dataset is not None:
         return ledgers(store, find(store, dataset))[-1]
     firsts = {known[0].dataset: known for name in store.datasets() if (known := ledgers(store, store.ledger(name)))}
@@ -121,7 +121,7 @@ def latest(store: Store, dataset: str | None = None) -> Ledger:
 
 
 def at(store: Store, ledger: Ledger, epoch: int) -> Ledger:
-    """The ledger of one epoch of the guard that a ledger belongs to."""
+    """Return the ledger of one epoch of the guard that a ledger belongs to."""
     known = ledgers(store, ledger)
     if not 1 <= epoch <= len(known):
         many = "is one epoch" if len(known) == 1 else f"are {len(known)} epochs"

@@ -87,7 +87,7 @@ class Estimate:
         return ", ".join(parts)
 
     def test_sentences(self) -> list[str]:
-        """What a test could show, in sentences; none for other kinds.
+        """Return what a test could show, in sentences; none for other kinds.
 
         Examples
         --------
@@ -112,7 +112,7 @@ class Estimate:
         return said + [f"{one[:1].upper()}{one[1:]}." for one in self.test["advice"]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "cost": None if self.cost is None else self.cost.to_dict(),
             "half_width": self.half_width,
@@ -132,7 +132,7 @@ def of_question(ledger: Ledger, request: Request, followers: tuple[Ledger, ...] 
 
 
 def estimate(view: View, request: BoundRequest) -> Estimate:
-    """What a question would cost and how wide its answer would be, if it were asked next."""
+    """Return what a question would cost and how wide its answer would be, if it were asked next."""
     state, bound = state_of(view, request.followers), request.bound
     accounts = Accounts.of(view, state.policy, request.analyst)
     left = accounts.remaining(state.policy)
@@ -165,7 +165,7 @@ def level(ledger: Ledger, alpha: float, analyst: str | None = None) -> float:
 
 
 def adjusted(ledger: Ledger, p: float, analyst: str | None = None) -> float:
-    """What a further p-value is worth; `GuaranteeUnavailable` after an override or an overlap."""
+    """Return what a further p-value is worth; `GuaranteeUnavailable` after an override or an overlap."""
     budget, used = ledger.look(partial(_kept, analyst=analyst))
     return budget.adjusted(p, used.progress.course, used.spent)
 

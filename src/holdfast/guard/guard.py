@@ -219,7 +219,7 @@ class Guard:
         return joined
 
     def epochs(self) -> list[Epoch]:
-        """All epochs of the guard, in order, the first included."""
+        """Return all epochs of the guard, in order, the first included."""
         return epochs.listed(self._require_home(), self._ledger)
 
     def _require_home(self) -> Store:
@@ -364,7 +364,7 @@ class Guard:
         analyst: str = DEFAULT_ANALYST,
         epoch: EpochName = None,
     ) -> Estimate:
-        """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        """Return what a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
         ledger, followers, _ = self._target(epoch)
         return estimates.of_question(ledger, Request(question, analyst), followers)
 
@@ -399,7 +399,7 @@ class Guard:
         return assemble(made, self.ask_all(made.questions, analyst=analyst, keys=keys) if made.questions else [])
 
     def explain(self, statement: str, *, analyst: str = DEFAULT_ANALYST, spend: Cost | None = None) -> SqlEstimate:
-        """What a statement would cost in all, and how wide its answers would be. Spends nothing."""
+        """Return what a statement would cost in all, and how wide its answers would be. Spends nothing."""
         made = self._compiled(statement, spend)
         found = [self.estimate(question, analyst=analyst) for question in made.questions]
         refused = [pair for pair in zip(made.questions, found, strict=True) if not pair[1].admitted]
@@ -418,7 +418,7 @@ class Guard:
         return compile_sql(statement, state.schema, state.policy, state.explored, spend)
 
     def practice(self, variant: int = 0) -> Guard:
-        """A guard of the same schema and policy over made-up rows, to try questions on at no cost.
+        """Return a guard of the same schema and policy over made-up rows, to try questions on at no cost.
 
         Its rows are made from what is declared in public alone (`holdfast.guard.practice`). Every answer is marked with
         `details["practice"]` and is not certified.
@@ -436,7 +436,7 @@ class Guard:
         return estimates.level(self._ledger, alpha, analyst)
 
     def adjusted(self, p: float, *, analyst: str | None = None) -> float:
-        """What a further p-value from these rows is worth after all that was released; never below `p`.
+        """Return what a further p-value from these rows is worth after all that was released; never below `p`.
 
         Valid for one test. For several that are chosen one after the other, fix a level for each in advance
         (Bonferroni, or alpha spending); Holm's method is not valid for them. `analyst` as for `level`.
@@ -446,7 +446,7 @@ class Guard:
         return estimates.adjusted(self._ledger, p, analyst)
 
     def remaining(self, analyst: str = DEFAULT_ANALYST) -> dict[str, Any]:
-        """What an analyst, and all together, may still ask, and whether anything is answered at all.
+        """Return what an analyst, and all together, may still ask, and whether anything is answered at all.
 
         `status` is "open", "paused", "closed", "expired", or "ended" once more checks have failed than the policy's
         `failures`; how many more may fail is under `whole`.
@@ -461,11 +461,11 @@ class Guard:
         return self._ledger.look(work)
 
     def leaderboard(self, board: str, *, every: bool = False) -> Leaderboard:
-        """Who is where on a board, as far as the intervals tell; see `holdfast.guard.leaderboard`."""
+        """Return who is where on a board, as far as the intervals tell; see `holdfast.guard.leaderboard`."""
         return leaderboard(self._ledger, board, every=every)
 
     def contest(self, board: str | None = None) -> Contest:
-        """Where a contest stands, what its host should know, and its results; see `holdfast.guard.contest`."""
+        """Return where a contest stands, what its host should know, and its results; see `holdfast.guard.contest`."""
         return contest(self._ledger, board)
 
     def for_analyst(self, analyst: str = DEFAULT_ANALYST, *, steward: bool = False) -> LocalAnalystGuard:
@@ -551,7 +551,7 @@ class PracticeGuard(Guard):
 
 
 def practice_guard(schema: Schema, policy: Policy, n: int, variant: int = 0) -> PracticeGuard:
-    """A guard in memory over practice rows, under the same policy.
+    """Return a guard in memory over practice rows, under the same policy.
 
     Examples
     --------
@@ -609,7 +609,7 @@ class LocalAnalystGuard:
         return self.guard._ask_all(questions, self.analyst, keys, steward=self.steward, epoch=epoch)
 
     def estimate(self, question: QuestionLike, *, epoch: EpochName = None) -> Estimate:
-        """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        """Return what a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
         return self.guard.estimate(question, analyst=self.analyst, epoch=epoch)
 
     def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
@@ -617,11 +617,11 @@ class LocalAnalystGuard:
         return self.guard.sql(statement, analyst=self.analyst, key=key, spend=spend)
 
     def practice(self, variant: int = 0) -> LocalAnalystGuard:
-        """The same guard over made-up rows, as `Guard.practice` makes it."""
+        """Return the same guard over made-up rows, as `Guard.practice` makes it."""
         return LocalAnalystGuard(self.guard.practice(variant), self.analyst)
 
     def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
-        """What a statement would cost in all. Spends nothing."""
+        """Return what a statement would cost in all. Spends nothing."""
         return self.guard.explain(statement, analyst=self.analyst, spend=spend)
 
     def submit(
@@ -664,7 +664,7 @@ class LocalAnalystGuard:
         return self.guard.leaderboard(chosen(self.guard.policy.boards, board).name)
 
     def remaining(self) -> dict[str, Any]:
-        """What this analyst, and all together, may still ask."""
+        """Return what this analyst, and all together, may still ask."""
         return self.guard.remaining(self.analyst)
 
     def level(self, alpha: float = 0.05) -> float:
@@ -672,5 +672,5 @@ class LocalAnalystGuard:
         return self.guard.level(alpha, analyst=self.analyst)
 
     def adjusted(self, p: float) -> float:
-        """What a further p-value from these rows is worth after all that was released; never below `p`."""
+        """Return what a further p-value from these rows is worth after all that was released; never below `p`."""
         return self.guard.adjusted(p, analyst=self.analyst)

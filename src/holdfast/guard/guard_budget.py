@@ -134,7 +134,7 @@ class GuardBudget:
         return down(self.budget.beta * part / (self.policy.overfits or 1), 8)
 
     def adjusted(self, p: float, course: Course, spent: Cost | None = None) -> float:
-        """The smallest level at which a p-value of the next question is significant after all that was released.
+        """Return the smallest level at which a p-value of the next question is significant after all that was released.
 
         Valid for this test alone, at whatever moment it is asked: nodes of which none lies below another have prior
         weights of sum at most one. A family of tests that are chosen one after the other needs levels that are fixed in
@@ -153,7 +153,7 @@ class GuardBudget:
         return min(1.0, p * grown * (1 + 1e-12))
 
     def level(self, alpha: float, course: Course, spent: Cost | None = None) -> float:
-        """The level at which a further test on these rows must reject to keep `alpha`; 0 where none would do."""
+        """Return the level at which a further test on these rows must reject to keep `alpha`; 0 where none would do."""
         alpha = arguments.probability("alpha", alpha)
         log_alpha = math.log(alpha) + self.log_prior(course)
         if not self._has_private:
@@ -163,7 +163,7 @@ class GuardBudget:
         return self._level(place, down(math.exp(log_alpha), 8)) if log_alpha > _LEAST else 0.0
 
     def transcript(self, course: Course, spent: Cost | None = None) -> tuple[Cost | None, float]:
-        """What all answers so far amount to: the cap that holds the private ones, and `ln(1/Q)` of the others.
+        """Return what all answers so far amount to: the cap that holds the private ones, and `ln(1/Q)` of the others.
 
         `Q` weighs one course of the noiseless answers among all that exclude each other, whoever decides by whatever
         was answered how long to go on. It includes the weight of an odometer's cap.
@@ -230,7 +230,7 @@ class GuardBudget:
         return self._memory[place, cell]
 
     def require(self, log_share: float) -> float:
-        """The share itself, or an error where nothing is left of it."""
+        """Return the share itself, or an error where nothing is left of it."""
         if log_share == -math.inf and not self.budget.explore:
             raise GuaranteeUnavailable(
                 "no interval before the final: the policy keeps all of the failure probability for it (final=1); ask "
@@ -244,7 +244,7 @@ class GuardBudget:
         return log_share
 
     def to_dict(self) -> dict[str, Any]:
-        """What the shares rest on."""
+        """Return what the shares rest on."""
         privacy = self.policy.quota(self.analyst)
         return {"confidence": self.policy.confidence, "privacy": None if privacy is None else privacy.to_dict()}
 
@@ -262,7 +262,7 @@ _budgets: dict[tuple[int, str, str | None], GuardBudget] = {}
 
 
 def budget_of(state: GuardState, analyst: str | None = None) -> GuardBudget:
-    """The error budget of a guard; kept, because its corrections take milliseconds and never change.
+    """Return the error budget of a guard; kept, because its corrections take milliseconds and never change.
 
     Where histories are together it is the same for every analyst.
     """

@@ -75,7 +75,7 @@ class Place:
         return "" if self.rank is None else "–".join(str(one) for one in dict.fromkeys(self.rank))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "sequence": self.sequence,
             "time": self.time,
@@ -114,7 +114,7 @@ class Leaderboard:
     submissions: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "board": self.board.to_dict(),
             "rising": self.board.rising,
@@ -201,7 +201,7 @@ class Scores:
         self._mutex = threading.Lock()
 
     def leaderboard(self, board: str, *, every: bool = False, most: int = MOST) -> Leaderboard:
-        """A board as it stands now; see `leaderboard`."""
+        """Return a board as it stands now; see `leaderboard`."""
         state = self._ledger.look(GuardState.of)
         policy = state.policy
         wanted = policy.board(board)
@@ -220,7 +220,7 @@ class Scores:
         return Leaderboard(wanted, policy.confidence, (*ranked, *rest), len(found))
 
     def submissions(self, board: str) -> list[Place]:
-        """Every submission to a board in order, not ranked."""
+        """Return every submission to a board in order, not ranked."""
         with self._mutex:
             for entry in self._ledger.entries(self._read + 1):
                 self._read = entry.sequence
@@ -300,7 +300,7 @@ def best_each(places: Iterable[Place], rising: bool) -> list[Place]:
 
 
 def place_of(entry: Entry) -> Place:
-    """An answered submission, not yet ranked.
+    """Return an answered submission, not yet ranked.
 
     Examples
     --------

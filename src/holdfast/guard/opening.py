@@ -64,7 +64,7 @@ def begin(
     *,
     follows: tuple[EpochLink, Schema] | None = None,
 ) -> Ledger:
-    """The ledger of a sample, begun under `policy` if it is new; refused where its rows are guarded already.
+    """Return the ledger of a sample, begun under `policy` if it is new; refused where its rows are guarded already.
 
     `follows` is for the next epoch of a guard: where it follows the one before, and the schema that all epochs have.
 
@@ -108,7 +108,7 @@ def begin(
 
 
 def epochs_of(store: Store, first: str) -> dict[int, str]:
-    """The ledgers of the epochs of a guard by their numbers; `first` is that of the first epoch."""
+    """Return the ledgers of the epochs of a guard by their numbers; `first` is that of the first epoch."""
     later: dict[int, str] = {}
     for name, row in store.states("account", ACCOUNT, {}).items():
         with suppress(AttributeError, KeyError, TypeError, ValueError):  # a damaged ledger is no epoch of anything
@@ -125,7 +125,7 @@ def require_next(store: Store, link: EpochLink) -> None:
 
 
 def explored(ledger: Ledger, sample: Sample) -> Sample:
-    """The rows that questions before a final read: all, or those that the ledger's draw has not reserved."""
+    """Return the rows that questions before a final read: all, or those that the ledger's draw has not reserved."""
     secret, parts = ledger.look(lambda view: (view.secret(RESERVE), GuardState.of(view).policy.reserve_parts))
     return sample if secret is None else drawn(sample, secret["key"], secret["salt"], parts)
 
@@ -139,7 +139,7 @@ def not_comparable(store: Store) -> list[str]:
 
 
 def naming(store: Store, name: str) -> list[str]:
-    """The ledgers that name this one as sharing rows: earlier versions recorded an overlap on one side only.
+    """Return the ledgers that name this one as sharing rows: earlier versions recorded an overlap on one side only.
 
     Nothing is changed. A damaged ledger is passed over: `holdfast verify` names it.
     """

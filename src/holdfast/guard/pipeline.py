@@ -345,7 +345,7 @@ def recall(batch: Batch, lacking: SampleUnavailable) -> list[GuardedAnswer | Exc
 
 
 def release(batch: Batch) -> list[GuardedAnswer | Exception]:
-    """The stored answer or the error of each question, once all of them have one."""
+    """Return the stored answer or the error of each question, once all of them have one."""
     outcomes: list[GuardedAnswer | Exception] = []
     for item in batch.items:
         if item.error is not None:
@@ -657,7 +657,7 @@ def _require_asker(policy: Policy, request: Request) -> None:
 
 
 def find_answer(view: View, request: BoundRequest) -> Entry | None:
-    """The entry that answers this question already: by its key, or because it was asked before; else None.
+    """Return the entry that answers this question already: by its key, or because it was asked before; else None.
 
     Raises `LedgerConflict` if the key stands for another question.
     """
@@ -676,7 +676,7 @@ def find_answer(view: View, request: BoundRequest) -> Entry | None:
 
 
 def find_retried(view: View, state: GuardState, request: Request) -> Entry | None:
-    """The entry that answered this question under this key, for a question that today's rules refuse; else None.
+    """Return the entry that answered this question under this key, for a question that today's rules refuse; else None.
 
     Rules change: a steward overrides the policy, and earlier versions counted a missing value as the lowest one.
     Whoever lost the answer on its way asks again with the key, and it must come back as it was. An analyst whom the
@@ -714,13 +714,13 @@ def _as_earlier(question: Question | Mapping[str, Any], schema: Schema) -> Itera
 
 
 def find_prepayment(view: View, request: BoundRequest) -> Entry | None:
-    """The entry that paid for this question under this key without answering it: a crash came between."""
+    """Return the entry that paid for this question under this key without answering it: a crash came between."""
     entry = None if request.key is None else view.find_key(request.analyst, request.key)
     return entry if entry is not None and entry.kind == "reserved" else None
 
 
 def admit(view: View, state: GuardState, request: BoundRequest, before: Accounts | None = None) -> Accounts:
-    """The accounts after the question; `BudgetExhausted` or `QuestionRefused` where it is not admitted.
+    """Return the accounts after the question; `BudgetExhausted` or `QuestionRefused` where it is not admitted.
 
     `before` are the accounts of questions that are admitted with it; without them, those of the ledger.
     """
@@ -749,7 +749,7 @@ def admit_somehow(
 
 
 def charge(view: View, state: GuardState, request: BoundRequest, before: Accounts | None = None) -> Accounts:
-    """The accounts after the question, whether or not its answer could say anything."""
+    """Return the accounts after the question, whether or not its answer could say anything."""
     before = Accounts.of(view, state.policy, request.analyst) if before is None else before
     progress = before.acting(state.policy).progress
     _require_open(view, state, request, progress)
@@ -876,7 +876,7 @@ SHARED = "shared"
 
 
 def state_of(view: View, followers: tuple[Ledger, ...] = ()) -> GuardState:
-    """The state of a guard; with the ledgers of later epochs, that of all of them as one sample.
+    """Return the state of a guard; with the ledgers of later epochs, that of all of them as one sample.
 
     What was shown of the later epochs is read now. A question that was chosen before owes nothing to what came since;
     to count it makes its interval wider, never wrong.
@@ -990,7 +990,7 @@ def _record_shared(transaction: Transaction, entry: Entry) -> None:
 
 
 def situation_of(state: GuardState, charged: Accounts) -> Situation:
-    """Where the run stands for a question that was charged, as far as that is public."""
+    """Return where the run stands for a question that was charged, as far as that is public."""
     acting = charged.acting(state.policy)
     return Situation(budget_of(state, charged.analyst), acting.progress, acting.spent)
 

@@ -238,7 +238,7 @@ class Policy:
         return reserve_parts(self.reserve)
 
     def error_budget(self, analyst: str | None = None) -> ErrorBudget:
-        """The plan of the failure probability: of all analysts, or of one where histories are separate."""
+        """Return the plan of the failure probability: of all analysts, or of one where histories are separate."""
         separate = self.histories == "separate" and analyst is not None
         return _error_budget(
             self.confidence,
@@ -329,7 +329,7 @@ class Policy:
         return boards
 
     def board(self, name: Any) -> Board:
-        """The board of this name; `InvalidParameter` where there is none."""
+        """Return the board of this name; `InvalidParameter` where there is none."""
         for board in self.boards or ():
             if board.name == name:
                 return board
@@ -355,7 +355,7 @@ class Policy:
         return 1.0 if self.analysts is None else self.analysts[analyst]
 
     def knows(self, analyst: str) -> bool:
-        """Whether an analyst of this name may ask; a steward, who ends a run, need not be one.
+        """Return whether an analyst of this name may ask; a steward, who ends a run, need not be one.
 
         Examples
         --------
@@ -382,7 +382,7 @@ class Policy:
         return None
 
     def most_questions(self, analyst: str | None = None) -> int | None:
-        """How many questions may be asked in all, or by one analyst: none by whom the policy does not name."""
+        """Return how many questions may be asked in all, or by one analyst: none by whom the policy does not name."""
         if analyst is not None and not self.knows(analyst):
             return 0
         if self.questions is None:
@@ -391,11 +391,11 @@ class Policy:
         return self.questions if share == 1.0 else int(decimal_fraction(share) * self.questions)
 
     def expired(self, now: datetime | None = None) -> bool:
-        """Whether the time is up."""
+        """Return whether the time is up."""
         return self.expires is not None and (now or datetime.now(UTC)) >= datetime.fromisoformat(self.expires)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         return {
             "confidence": self.confidence,
             "privacy": None if self.privacy is None else self.privacy.to_dict(),

@@ -31,7 +31,7 @@ _DAYS = 36_525
 
 
 def marked(answer: GuardedAnswer) -> GuardedAnswer:
-    """The same answer, marked as one from practice rows."""
+    """Return the same answer, marked as one from practice rows."""
     guarantee = replace(answer.guarantee, assumption=PRACTICE, certified=False)
     return replace(answer, guarantee=guarantee, details={**answer.details, "practice": True})
 

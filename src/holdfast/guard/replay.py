@@ -256,7 +256,7 @@ class GuardReplay:
                 yield f"the totals of {name.removeprefix('account:')} after it do not add up"
 
     def state(self) -> dict[str, Any]:
-        """What `resume` goes on from, as plain data."""
+        """Return what `resume` goes on from, as plain data."""
         return {
             "policy": None if self._policy is None else self._policy.to_dict(),
             "status": self._status,
@@ -352,7 +352,7 @@ class EarlierProgress:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as it was stored."""
+        """Return plain data, as it was stored."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def to_text(self) -> str:

@@ -131,7 +131,7 @@ class SqlAnswer:
         return total_cost([answer.cost for answer in self.answers if not answer.repeated])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         cost = self.cost
         return {
             "columns": list(self.columns),
@@ -176,7 +176,7 @@ class SqlEstimate:
         return total_cost([one.cost for one in self.estimates if not one.repeated])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         cost = self.cost
         return {
             "questions": self.questions,
@@ -199,7 +199,7 @@ class SqlEstimate:
 
 
 def total_cost(costs: Sequence[Cost | None]) -> Cost | None:
-    """The sum of the costs of questions that are asked together.
+    """Return the sum of the costs of questions that are asked together.
 
     Examples
     --------
@@ -774,7 +774,7 @@ class _Compiler:
 
 
 def assemble(made: Statement, answers: Sequence[GuardedAnswer]) -> SqlAnswer:
-    """The table that a statement asks for, from the answers to its questions."""
+    """Return the table that a statement asks for, from the answers to its questions."""
     labels: Sequence[str | None] = (None,) if made.groups is None else made.groups.labels
     rows, intervals, about = [], [], []
     for at, label in enumerate(labels):

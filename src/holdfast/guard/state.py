@@ -89,7 +89,7 @@ class Progress:
         return replace(self, finals=self.finals + 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         return {name: getattr(self, name) for name in _COUNTS} | {"course": self.course.to_dict()}
 
     def to_text(self) -> str:
@@ -118,7 +118,7 @@ class Progress:
 
 
 def account_of(analyst: str) -> str:
-    """The name of an analyst's account."""
+    """Return the name of an analyst's account."""
     return f"analyst:{analyst}"
 
 
@@ -136,7 +136,7 @@ class Account:
 
     @classmethod
     def fresh(cls, policy: Policy, analyst: str | None = None) -> Account:
-        """An account that nothing was asked on; a holdout's whole run is charged to the whole from the start."""
+        """Return an account that nothing was asked on; a holdout's whole run is charged to the whole from the start."""
         unit = None if policy.privacy is None or policy.accounting == "filter" else type(policy.privacy)(0.0)  # type: ignore[call-arg]
         kept = policy.filter(analyst)
         if analyst is None and policy.holdout_spend is not None:
@@ -172,7 +172,7 @@ class Account:
         return replace(self, progress=self.progress.finish())
 
     def remaining(self, most: int | None, failures: int | None = None) -> dict[str, Any]:
-        """What is left: questions, failed checks that show a value, and privacy, each where it is capped."""
+        """Return what is left: questions, failed checks that show a value, and privacy, each where it is capped."""
         left: dict[str, Any] = {} if most is None else {"questions": max(0, most - self.progress.admitted)}
         if failures is not None:
             left["failures"] = max(0, failures - self.progress.failed)
@@ -183,7 +183,7 @@ class Account:
         return left
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         return {
             "progress": self.progress.to_dict(),
             "filter": None if self.filter is None else self.filter.to_dict(),
@@ -440,21 +440,21 @@ class GuardState:
             raise QuestionRefused(f"this guard expired at {self.policy.expires}")
 
     def ended(self, progress: Progress) -> bool:
-        """Whether nothing further is answered: exact values were shown, or one check too many has failed."""
+        """Return whether nothing further is answered: exact values were shown, or one check too many has failed."""
         if progress.finals > len(self.policy.reserve_parts) - 1 and progress.finals:
             return True
         return self.policy.failures is not None and progress.failed > self.policy.failures
 
     def with_status(self, status: Status) -> Self:
-        """The same guard in another status."""
+        """Return the same guard in another status."""
         return replace(self, status=status)
 
     def with_policy(self, policy: Policy) -> Self:
-        """The same guard under a policy that its steward put in the place of the one it was opened with."""
+        """Return the same guard under a policy that its steward put in the place of the one it was opened with."""
         return replace(self, policy=policy, overrides=self.overrides + 1)
 
     def with_overlap(self, other: str, since: int) -> Self:
-        """The same guard, whose rows are shared with those of another ledger, from entry `since` on."""
+        """Return the same guard, whose rows are shared with those of another ledger, from entry `since` on."""
         if other in self.overlaps:
             return self
         first = since if self.shared_since is None else min(since, self.shared_since)
@@ -483,7 +483,7 @@ class GuardState:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "policy": self.policy.to_dict(),
             "schema": self.schema.to_dict(),

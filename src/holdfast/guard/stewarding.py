@@ -64,7 +64,7 @@ def _holdout(policy: Policy) -> tuple[object, ...]:
 
 
 def carried(account: Account, policy: Policy, analyst: str | None) -> Account:
-    """The same account under another budget; a budget below what was spent is full."""
+    """Return the same account under another budget; a budget below what was spent is full."""
     fresh = policy.filter(analyst)
     if fresh is None or account.filter is None:
         return Account(account.progress, fresh, account.spent)
@@ -109,7 +109,7 @@ def override(ledger: Ledger, policy: Policy, reason: str) -> None:
 
 
 def status_of(standing: GuardState, progress: Progress) -> str:
-    """What a guard is now: "open", "paused", "closed", "expired", or "ended" by one failed check too many."""
+    """Return what a guard is now: "open", "paused", "closed", "expired", or "ended" by one failed check too many."""
     if standing.policy.expired():
         return "expired"
     return "ended" if standing.status == "open" and standing.ended(progress) else standing.status
@@ -169,12 +169,12 @@ def list_all(store: Store) -> list[dict[str, Any]]:
 
 
 def damaged(dataset: str, problem: str) -> dict[str, Any]:
-    """What a list shows of a guard whose ledger contradicts itself: nothing in it is believed."""
+    """Return what a list shows of a guard whose ledger contradicts itself: nothing in it is believed."""
     return {"dataset": dataset, "status": DAMAGED, "problem": problem}
 
 
 def find(store: Store, dataset: str | None) -> Ledger:
-    """The ledger of a data set by the beginning of its fingerprint; without one, the only one there is."""
+    """Return the ledger of a data set by the beginning of its fingerprint; without one, the only one there is."""
     known = store.datasets()
     fitting = [one for one in known if dataset is None or one.startswith(dataset)]
     if len(fitting) == 1:

@@ -195,7 +195,7 @@ class StudyWidth:
     relative: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
@@ -236,7 +236,7 @@ class StudyPlan:
         return self.score < 0.5
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "name": self.name,
             "policy": self.policy.to_dict(),
@@ -250,7 +250,7 @@ class StudyPlan:
 
 
 def plan_study(study: Study, *, changes: bool = True) -> StudyPlan:
-    """The policy that makes the narrowest intervals for a study.
+    """Return the policy that makes the narrowest intervals for a study.
 
     Parameters
     ----------
@@ -515,7 +515,7 @@ class _Scene:
         return Situation(budget, Progress(self.count, before, 0, course), self.policy.privacy)
 
     def width(self, one: Intended, plain: Mapping[str, Any]) -> StudyWidth:
-        """How wide the answers to some questions are."""
+        """Return how wide the answers to some questions are."""
         kind = Question.kinds()[plain["kind"]]
         if kind.kind not in (self.policy.kinds or ()):
             raise InvalidParameter(f"it does not answer {one.words}")

@@ -130,7 +130,7 @@ class RejectionCompressor:
         return total_variation(self.output_law / self.output_law.sum(), law)
 
     def send(self, coins: int, *, source: Source | None = None) -> int:
-        """The message: the place of the first public draw that is accepted.
+        """Return the message: the place of the first public draw that is accepted.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class RejectionCompressor:
         return 0
 
     def receive(self, message: int, coins: int) -> int:
-        """The outcome that a message names, as an index into the distributions."""
+        """Return the outcome that a message names, as an index into the distributions."""
         place = arguments.whole("message", message, at_least=0, at_most=self._draws - 1)
         public = Seeded(coins)
         for _ in range(place):
@@ -160,7 +160,7 @@ class RejectionCompressor:
         return int(np.searchsorted(self._heights, at, side="right"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "divergence_bits": self.divergence_bits,
             "draws": self._draws,

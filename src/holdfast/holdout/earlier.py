@@ -18,7 +18,7 @@ from holdfast.holdout.error_budget import Course
 
 
 def earlier_entries(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The entries of a transcript of format 1 as this version stores them."""
+    """Return the entries of a transcript of format 1 as this version stores them."""
     found = []
     for entry in entries:
         shown = arguments.whole("shown in the state", entry["shown"], at_least=1)

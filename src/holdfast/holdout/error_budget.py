@@ -73,12 +73,12 @@ class Course:
     staked: float = 0.0
 
     def spent(self, asked: int, extra: float = 0.0) -> Course:
-        """The course after so many more questions with a spending, and what stakes took beyond their turns."""
+        """Return the course after so many more questions with a spending, and what stakes took beyond their turns."""
         staked = up(self.staked + extra) if extra else self.staked
         return Course(self.asked + asked, self.checks, self.failed, self.log_risk, self.log_shown, staked)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         return {name: getattr(self, name) for name in (*_COUNTS, *_LOGARITHMS, "staked")}
 
     @classmethod
@@ -194,7 +194,7 @@ class ErrorBudget:
     # --- Spending -----------------------------------------------------------------------------------------------------
 
     def turn(self, number: int) -> float:
-        """The part of beta that question `number` may spend, counted from 1; 0 beyond the planned number."""
+        """Return the part of beta that question `number` may spend, counted from 1; 0 beyond the planned number."""
         if self.questions is not None:
             return self._equal_turn if number <= self.questions else 0.0
         return self._whole_turn(number) * (1 - _HAIR)
@@ -210,7 +210,7 @@ class ErrorBudget:
         return self.explore / self.questions if number <= self.questions else 0.0
 
     def spending(self, course: Course) -> float:
-        """The part of beta that the next question may spend unless it names a stake; 0 where too little is left.
+        """Return the part of beta that the next question may spend unless it names a stake; 0 where too little is left.
 
         It is a function of the question's number alone. Stakes come out of the turns that are left: when they have used
         these up, there are no more.
@@ -219,7 +219,7 @@ class ErrorBudget:
         return part if not course.staked or part <= self.left(course) else 0.0
 
     def left(self, course: Course) -> float:
-        """The part of beta that is left for exploring."""
+        """Return the part of beta that is left for exploring."""
         if self.questions is not None:
             turns = self.explore * max(0, self.questions - course.asked) / self.questions
         else:
@@ -227,7 +227,7 @@ class ErrorBudget:
         return max(0.0, turns - course.staked)
 
     def questions_left(self, course: Course) -> float:
-        """How many questions may still be asked at the spending of their turn; infinite without a plan.
+        """Return how many questions may still be asked at the spending of their turn; infinite without a plan.
 
         It is 0 exactly where `spending` is.
         """
@@ -240,7 +240,7 @@ class ErrorBudget:
         return min(self.questions - course.asked, math.floor(self.left(course) / self.turn(1)))
 
     def final_spending(self, course: Course) -> float:
-        """The part of beta that one terminal batch may spend on the rows that were explored.
+        """Return the part of beta that one terminal batch may spend on the rows that were explored.
 
         Where rows are reserved, the part for finals belongs to them, and this is what exploring has left.
         """
@@ -252,7 +252,7 @@ class ErrorBudget:
         return self.final / self.phases if self.phases else 0.0
 
     def require_stake(self, course: Course, stake: float) -> float:
-        """A spending that a question names for itself, out of what is left for exploring."""
+        """Return a spending that a question names for itself, out of what is left for exploring."""
         stake = arguments.real("stake", stake, above=0, at_most=1)
         left = self.left(course)
         if stake > left:
@@ -263,7 +263,7 @@ class ErrorBudget:
         return stake
 
     def extra(self, course: Course, spending: float) -> float:
-        """What a stake takes of what is left beyond its turn."""
+        """Return what a stake takes of what is left beyond its turn."""
         return max(0.0, spending - self._whole_turn(course.asked + 1))
 
     # --- Prior --------------------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class ErrorBudget:
     def after(
         self, course: Course, messages: Iterable[Message], *, asked: int | None = None, extra: float = 0.0
     ) -> Course:
-        """The course after a batch of messages, each weighed by the prior that the ones before it leave.
+        """Return the course after a batch of messages, each weighed by the prior that the ones before it leave.
 
         `asked` is how many of them had a spending, all if not given; `extra` is what stakes took beyond their turns.
         """
@@ -325,7 +325,7 @@ class ErrorBudget:
         return self.log_prior(self._after(course, message)) - self.log_prior(course)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "confidence": self.confidence,
             "questions": self.questions,
@@ -344,7 +344,7 @@ def _log_mixture(gained: float) -> float:
 
 
 def reserve_parts(reserve: Any) -> tuple[float, ...]:
-    """The parts of the rows that are reserved: none, one, or one for each phase.
+    """Return the parts of the rows that are reserved: none, one, or one for each phase.
 
     Examples
     --------

@@ -48,7 +48,7 @@ MOST_FINALISTS = 2000
 
 
 def split_of(claims: Any = "intervals") -> dict[str, float]:
-    """How the level of a final is split over its claims: a name, or the part of each claim.
+    """Return how the level of a final is split over its claims: a name, or the part of each claim.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Finalists:
         return np.asarray(np.clip(self.columns.mean(axis=1), self.low, self.high))
 
     def limits(self, index: int, log_share: float, side: Side, alike: bool) -> tuple[float, float]:
-        """The interval of one finalist at a share."""
+        """Return the interval of one finalist at a share."""
         if self.ones is not None:
             share = log_share if alike else _unlike(log_share, side)
             found = clopper_pearson(int(self.ones[index]), self.n, share, side)
@@ -125,7 +125,7 @@ class Finalists:
         return min(low, high), max(low, high)  # limits by betting can cross: then they missed
 
     def gap_at_most(self, better: int, worse: int, log_share: float, alike: bool) -> float:
-        """An upper limit of how much larger the mean of `better` is than that of `worse`."""
+        """Return an upper limit of how much larger the mean of `better` is than that of `worse`."""
         length = self.high - self.low
         if self.columns is not None:
             gaps = self.columns[better] - self.columns[worse]
@@ -140,7 +140,7 @@ class Finalists:
         return Bets.on(values[order(self.n)], low, high) if alike else MixtureBets.on(values, low, high)
 
     def ranks(self, log_level: float, weights: Array | None, alike: bool) -> Ranks:
-        """Who is certainly better than whom."""
+        """Return who is certainly better than whom."""
         count = self.count
         if count < 2:
             return Ranks(frozenset(), count)
@@ -196,11 +196,11 @@ class MetricFinalists(Finalists):
         return np.array([math.nan if value is None else float(value) for value in values])
 
     def limits(self, index: int, log_share: float, side: Side, alike: bool) -> tuple[float, float]:
-        """Its own interval."""
+        """Return its own interval."""
         return self.procedures[index].interval(log_share, side)
 
     def gap_at_most(self, better: int, worse: int, log_share: float, alike: bool) -> float:
-        """The difference of the outer limits, each at half of the share."""
+        """Return the difference of the outer limits, each at half of the share."""
         half = log_share - math.log(2)
         upper = self.procedures[better].interval(half, "upper")[1]
         return upper - self.procedures[worse].interval(half, "lower")[0]
@@ -282,7 +282,7 @@ class FinalResult:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "values": {name: None if math.isnan(value) else value for name, value in self.values.items()},
             "winner": self.winner,
@@ -364,7 +364,7 @@ def decide_final(
 
 
 def best_of(means: Array, greater_is_better: bool) -> int:
-    """The place of the best value, the first of equals; one without a value is never better than another.
+    """Return the place of the best value, the first of equals; one without a value is never better than another.
 
     Examples
     --------

@@ -163,7 +163,7 @@ class GaussianThresholdout(OneOwner):
         return Answer(value, None, Guarantee("none", public, "no theorem", certified=False), passed=not over)
 
     def state(self) -> dict[str, Any]:
-        """The run as plain data; with `noise.Seeded` the generator is in it, and then it is secret."""
+        """Return the run as plain data; with `noise.Seeded` the generator is in it, and then it is secret."""
         with self._alone():
             return {
                 "kind": "gaussian-thresholdout",

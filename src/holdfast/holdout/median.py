@@ -174,7 +174,7 @@ class MedianMechanism(OneOwner):
         return Answer(value, interval, guarantee, None, remaining, public)
 
     def state(self) -> dict[str, Any]:
-        """The run as plain data, the sample's histogram among it. Store it as a secret."""
+        """Return the run as plain data, the sample's histogram among it. Store it as a secret."""
         with self._alone():
             return {
                 "kind": "median-mechanism",

@@ -149,7 +149,7 @@ def check_procedure(procedure: Procedure, asked: Guess, log_share: float, tolera
 
 
 def pairs_for(asked: Guess, tolerance: float, low: float, high: float) -> OutwardEnds:
-    """The pairs that a failure may show: steps of half the tolerance, or of two `grid`, but no more than 64."""
+    """Return the pairs that a failure may show: steps of half the tolerance, or of two `grid`, but no more than 64."""
     step = max(tolerance / 2 if asked.grid is None else 2 * asked.grid, (high - low) / _MOST_STEPS)
     return OutwardEnds(asked.guess, min(step, high - low), low, high)
 
@@ -206,7 +206,7 @@ def claim_procedure(procedure: Procedure, asked: OneSided, log_share: float, nam
 
 
 def around(guess: float, tolerance: float, low: float, high: float) -> tuple[float, float]:
-    """What a pass claims: everything within `tolerance` of the guess, inside the range."""
+    """Return what a pass claims: everything within `tolerance` of the guess, inside the range."""
     return max(low, guess - tolerance), min(high, guess + tolerance)
 
 
@@ -274,7 +274,7 @@ class MeanQuestion:
         return FAMILIES
 
     def mean_family(self, name: str) -> MeanFamily | None:
-        """The interval of this name, if it is a function of the mean alone."""
+        """Return the interval of this name, if it is a function of the mean alone."""
         return MEAN_FAMILIES.get(name)
 
     def guess(
@@ -288,7 +288,7 @@ class MeanQuestion:
         return OneSided(arguments.real(label or name, bound, at_least=self.low, at_most=self.high), name == "at_least")
 
     def describe(self, asked: Guess | OneSided) -> dict[str, Any]:
-        """The question in plain public data: what a key stands for."""
+        """Return the question in plain public data: what a key stands for."""
         return {
             "kind": self.kind,
             "low": self.low,
@@ -322,7 +322,7 @@ class MeanQuestion:
         return tightest(both, near, self.n, log_share, self.spread, low=self.low, high=self.high)
 
     def least_tolerance(self, guess: float, log_share: float) -> float:
-        """The smallest tolerance with which some rows (of the given spread) pass."""
+        """Return the smallest tolerance with which some rows (of the given spread) pass."""
         name = self.chosen(guess, log_share, self.binary)
         return self._likely(name, self.spread or 0.0).least_tolerance(guess, log_share)
 
@@ -363,7 +363,7 @@ class MeanQuestion:
         return min(log_cell_weight(cell, asked.side) for cell in ends)
 
     def risk(self, asked: Guess | OneSided, log_share: float) -> float | None:
-        """The chance that a guess fails which is the mean of some other rows; None where these are not known.
+        """Return the chance that a guess fails which is the mean of some other rows; None where these are not known.
 
         The guess and the mean of `n` rows differ by about a normal number; the check fails where that is more than the
         tolerance leaves next to the interval.
@@ -408,7 +408,7 @@ class MeanQuestion:
         return likely.default_tolerance(asked.guess, log_share, asked.guess_rows)
 
     def interval(self, family: MeanFamily) -> MeanInterval:
-        """The interval of a family, bound to the rows and the range of this question."""
+        """Return the interval of a family, bound to the rows and the range of this question."""
         return MeanInterval(family, self.n, self.low, self.high)
 
     def _likely(self, name: str, spread: float) -> MeanInterval:
@@ -475,7 +475,7 @@ class Reading:
     rows: Summary | OnRows
 
     def decide(self, asked: Guess | OneSided) -> Callable[[float], Outcome]:
-        """What to do with a share."""
+        """Return what to do with a share."""
         if isinstance(asked, Guess):
             return partial(self.question.decide_check, self.rows, asked)
         return partial(self.question.decide_claim, self.rows, asked)
@@ -529,7 +529,7 @@ class ProcedureQuestion:
         return OneSided(bound, name == "at_least")
 
     def describe(self, asked: Guess | OneSided) -> dict[str, Any]:
-        """The question in plain public data: what a key stands for."""
+        """Return the question in plain public data: what a key stands for."""
         ends = {"low": self.procedure.low, "high": self.procedure.high}
         return {"kind": "metric", "description": self.procedure.description} | ends | asked.to_dict()
 
@@ -540,7 +540,7 @@ class ProcedureQuestion:
         return least_ends_weight(pairs_for(asked, asked.tolerance, self.procedure.low, self.procedure.high))
 
     def decide(self, asked: Guess | OneSided) -> Callable[[float], Outcome]:
-        """What to do with a share."""
+        """Return what to do with a share."""
         return partial(self._decide, asked)
 
     def _decide(self, asked: Guess | OneSided, log_share: float) -> Outcome:

@@ -125,7 +125,7 @@ def _closed(better: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def most_true(weights: Array, better: npt.NDArray[np.bool_]) -> float:
-    """A bound of the weight of the hypotheses that can be true together, where all claims so far are true.
+    """Return a bound of the weight of the hypotheses that can be true together, where all claims so far are true.
 
     `weights[i, j]` is the weight of "i is no better than j", 0 on the diagonal, and `better[i, j]` says that i is
     claimed to be better than j; it is transitive. Of a pair that is told apart one hypothesis is false. Of another pair
@@ -237,7 +237,7 @@ def weights_from(statistics: Array, n: int, n_other: int, log_level: float) -> A
 
 
 def pair_statistics(columns: Array) -> Array:
-    """How much better each is than each other, in standard errors of the paired difference; 0 where they agree.
+    """Return how much better each is than each other, in standard errors of the paired difference; 0 where they agree.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def pair_statistics(columns: Array) -> Array:
 
 
 def sign_statistics(wins: npt.NDArray[np.int64], n: int) -> Array:
-    """The same for 0/1 columns of `n` rows, from the number of rows on which each beats each other.
+    """Return the same for 0/1 columns of `n` rows, from the number of rows on which each beats each other.
 
     Examples
     --------
@@ -271,6 +271,6 @@ def sign_statistics(wins: npt.NDArray[np.int64], n: int) -> Array:
 
 
 def names_of(ranks: Ranks, names: Sequence[str]) -> tuple[dict[str, tuple[int, int]], frozenset[tuple[str, str]]]:
-    """The ranges of ranks by name, and the pairs of names that are told apart."""
+    """Return the ranges of ranks by name, and the pairs of names that are told apart."""
     better = frozenset((names[i], names[j]) for i, j in ranks.better)
     return dict(zip(names, ranks.ranges, strict=True)), better

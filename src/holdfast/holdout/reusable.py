@@ -143,14 +143,14 @@ class Units:
         return self.sizes.size
 
     def means(self, values: Rows, name: str) -> npt.NDArray[np.float64]:
-        """The mean of each group, of one value a row."""
+        """Return the mean of each group, of one value a row."""
         read = np.concatenate([*chunks(values, name), np.empty(0)]).astype(np.float64)
         if read.size != self.codes.size:
             raise InvalidParameter(f"{name} must have one number per row, {self.codes.size} in all, got {read.size}")
         return np.asarray(np.bincount(self.codes, read, self.count) / self.sizes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back."""
+        """Return plain data that `from_dict` reads back."""
         return {"codes": self.codes.astype("<u4").tobytes().hex()}
 
     @classmethod
@@ -287,7 +287,7 @@ class Run(SharedOnCopy):
         return tuple(entry.answer for entry in self._run.entries)
 
     def state(self, *, secrets: bool = False) -> dict[str, Any]:
-        """The plan and the transcript as plain data for JSON; `from_state` reads it back exactly.
+        """Return the plan and the transcript as plain data for JSON; `from_state` reads it back exactly.
 
         Everything in it was released or is public: no rows, no sums. With `secrets` it also has what `close` would
         reveal; keep that to yourself, or a run that goes on from a state has to be closed without it. Whoever goes on
@@ -312,7 +312,7 @@ class Run(SharedOnCopy):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """The holdout that `state()` described, ready for its next question.
+        """Return the holdout that `state()` described, ready for its next question.
 
         States of earlier versions, which had other weights, are read too: what was shown is charged by the prior of
         this version, and no part of the failure probability is kept for a final.
@@ -992,7 +992,7 @@ class ReusableHoldout(Run):
         high: float | None = None,
         binary: bool = False,
     ) -> float:
-        """The smallest tolerance with which the next question can pass; public, and it spends nothing.
+        """Return the smallest tolerance with which the next question can pass; public, and it spends nothing.
 
         Without a guess, at the middle of the range, where it is largest. For intervals that look at the rows' spread
         it is what they reach at the given `spread`, or at none.
@@ -1024,7 +1024,7 @@ class ReusableHoldout(Run):
         risk: float | None = None,
         procedure: Procedure | None = None,
     ) -> Bits:
-        """What the same `check`, asked next, costs at most: a filter must admit it before the answer is known.
+        """Return what the same `check`, asked next, costs at most: a filter must admit it before the answer is known.
 
         Declare `binary` where the values will be of type bool. With `procedure` it is about `check_metric`, of which
         only the public range is used. For a `claim` ask with `show="bit"`, which costs the same; for a `compare` with

@@ -9,7 +9,7 @@ from holdfast.noise.entropy import Seeded, Source
 
 
 def source_state(source: Source) -> dict[str, Any] | None:
-    """What must be saved of a source: nothing of `Secure`, the generator of `Seeded`."""
+    """Return what must be saved of a source: nothing of `Secure`, the generator of `Seeded`."""
     if source.secure:
         return None
     if isinstance(source, Seeded):
@@ -20,7 +20,7 @@ def source_state(source: Source) -> dict[str, Any] | None:
 
 
 def read_state(state: Any, kind: str, fields: tuple[str, ...]) -> dict[str, Any]:
-    """A stored state of the right kind with the right fields; no message shows what it holds.
+    """Return a stored state of the right kind with the right fields; no message shows what it holds.
 
     Examples
     --------

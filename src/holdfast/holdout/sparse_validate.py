@@ -143,7 +143,7 @@ class SparseValidate(OneOwner):
         return sparse_validate_transcripts(question, self._budget, self._values, method)
 
     def level(self, fixed: float, question: int | None = None) -> float:
-        """What an answer certifies: the probability of a bad event about this question, chosen adaptively.
+        """Return what an answer certifies: the probability of a bad event about this question, chosen adaptively.
 
         If a fixed validation that has no business to pass passes with probability at most `fixed` (or a sound one fails
         with probability at most `fixed`), the adaptively chosen one does so with probability at most this.

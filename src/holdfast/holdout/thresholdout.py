@@ -104,12 +104,12 @@ class NoiseScales:
         return cls(unit / n / share.threshold, 2 * budget * unit / n / share.questions, sigma * unit, refresh=False)
 
     def times(self, factor: float) -> NoiseScales:
-        """All three scales multiplied."""
+        """Return all three scales multiplied."""
         factor = arguments.real("factor", factor, above=0)
         return NoiseScales(self.threshold * factor, self.comparison * factor, self.release * factor, self.refresh)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return asdict(self)
 
 
@@ -161,7 +161,7 @@ class ScalesOnGrid:
         return 2 * Fraction(self.sensitivity, self.comparison) + Fraction(self.sensitivity, self.release)
 
     def run_cost(self, budget: int) -> PureDP:
-        """What a whole run may spend."""
+        """Return what a whole run may spend."""
         thresholds = budget if self.refresh else 1
         return PureDP(float_up(thresholds * self.first + budget * self.overfit))
 
@@ -200,7 +200,7 @@ class ThresholdAnswers:
         return self._replay()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; bottom is None."""
+        """Return plain data; bottom is None."""
         values: list[Any] = self.values.tolist()
         values[self.answered :] = [None] * (len(values) - self.answered)
         return {"values": values, "overfit": self.overfit.tolist(), "answered": self.answered}
@@ -243,7 +243,7 @@ class Claim:
             raise InvalidParameter("certified must be True or False")
 
     def holds(self, rules: ThresholdRules) -> bool:
-        """Whether the run's public parameters satisfy a theorem that gives this claim.
+        """Return whether the run's public parameters satisfy a theorem that gives this claim.
 
         Either `holdout.thresholdout-failure` with the noise that is really drawn, grid included, or Theorem 25 itself:
         its threshold and at most its sigma in Figure 1's form, and its number of rows. The proof of Theorem 25 uses
@@ -289,7 +289,7 @@ class Claim:
         return figure and near and rules.n >= theorem25_size(tau, self.beta, self.questions, rules.budget, "exact")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return asdict(self)
 
 
@@ -480,7 +480,7 @@ class ThresholdRules:
         return found
 
     def answer(self, value: float | None, over: bool, first: bool, asked: int, left: int) -> Answer:
-        """The answer to question number `asked`; None for bottom."""
+        """Return the answer to question number `asked`; None for bottom."""
         remaining: dict[str, float] = {"overfits": left}
         certified = self.certified
         if self.claim is not None:
@@ -546,7 +546,7 @@ class ThresholdRules:
     # Saving -----------------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         moved = self.sensitivity
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return plain | {
@@ -778,7 +778,7 @@ class ThresholdRun(ThresholdView, OneOwner):
     # Saving -----------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """The run as plain data, the noisy threshold among it. Store it as a secret and never serve it.
+        """Return the run as plain data, the noisy threshold among it. Store it as a secret and never serve it.
 
         With `noise.Seeded` it holds the generator too. Resume once: two runs from one state answer twice what was paid.
         """
@@ -951,7 +951,7 @@ class Thresholdout(ThresholdRun):
         clamp: bool = False,
         source: Source | None = None,
     ) -> Thresholdout:
-        """A holdout whose answers are all within `tau` of the truth, with probability at least `confidence`.
+        """Return a holdout whose answers are all within `tau` of the truth, with probability at least `confidence`.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ class Exact:
     interval: tuple[float, float] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data. Secret until the run ends."""
+        """Return plain data. Secret until the run ends."""
         return {"value": self.value, "interval": None if self.interval is None else list(self.interval)}
 
 
@@ -153,7 +153,7 @@ class Transcript(OneOwner):
         return self.failures is not None and self.course.failed > self.failures
 
     def stored(self, question: Mapping[str, Any], key: str | None) -> Answer | None:
-        """The answer that was released under `key`; a key stands for one question."""
+        """Return the answer that was released under `key`; a key stands for one question."""
         if key is None:
             return None
         if not isinstance(key, str):
@@ -269,7 +269,7 @@ class Transcript(OneOwner):
         return answer
 
     def guarantee(self, log_share: float, family: str, course: Course) -> Guarantee:
-        """What a claim at a share rests on."""
+        """Return what a claim at a share rests on."""
         parameters: dict[str, Any] = {
             "confidence": self.budget.confidence,
             "question": course.asked + 1,
@@ -306,7 +306,7 @@ class Transcript(OneOwner):
     # --- Stored form --------------------------------------------------------------------------------------------------
 
     def state(self, secrets: bool) -> list[dict[str, Any]]:
-        """What was asked and shown, in order; with `secrets`, also what a reveal would show."""
+        """Return what was asked and shown, in order; with `secrets`, also what a reveal would show."""
         with self._lock:
             found = []
             for entry in self.entries:

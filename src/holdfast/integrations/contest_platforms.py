@@ -55,7 +55,7 @@ def guard_of(settings: Mapping[str, Any], folder: Path, analyst: str) -> Iterato
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Where the guard is; `InvalidParameter` says what is missing."""
+    """Return where the guard is; `InvalidParameter` says what is missing."""
     try:
         settings = read_json(path.read_bytes())
     except OSError:
@@ -182,7 +182,7 @@ def evaluate(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The Codabench program: two folders; one line on standard error where a submission is refused."""
+    """Return the Codabench program: two folders; one line on standard error where a submission is refused."""
     if len(arguments) != 2:
         sys.stderr.write("give the input folder and the output folder\n")
         return 2

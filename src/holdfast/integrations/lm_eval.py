@@ -20,7 +20,7 @@ PARTS = ("", "_low", "_high")
 
 
 def guarded(scores: GuardedScores, guess: float | None = None) -> Callable[[Sequence[float]], float]:
-    """An aggregation for a task's `metric_list`, in the place of `mean`: the guarded mean.
+    """Return an aggregation for a task's `metric_list`, in the place of `mean`: the guarded mean.
 
     It gets one number a document, in the order of the documents, and no ids: their places stand for them. So all
     runs must go over the same documents in the same order, in one process. Where the budget is used up it is NaN, and a

@@ -58,7 +58,7 @@ class GuardedEvaluator(ModelEvaluator):
 
     @classmethod
     def can_evaluate(cls, *, model_type: Any, evaluator_config: Any, **_: Any) -> bool:
-        """Whether it is configured."""
+        """Return whether it is configured."""
         return isinstance(evaluator_config, Mapping) and "scores" in evaluator_config
 
     def evaluate(

@@ -113,7 +113,7 @@ class ReportedScore:
         return cls(math.nan, left=left, refused=f"{type(error).__name__}: {error}")
 
     def numbers(self, name: str) -> dict[str, float]:
-        """What fits into a table of numbers, under `name` and names made of it."""
+        """Return what fits into a table of numbers, under `name` and names made of it."""
         found = {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
         for part, truth in (("confirmed", self.confirmed), ("improved", self.improved)):
             if truth is not None:
@@ -123,7 +123,7 @@ class ReportedScore:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: numbers that are none are None."""
+        """Return plain data for JSON: numbers that are none are None."""
         numbers = {name: getattr(self, name) for name in ("value", "low", "high", "left")}
         return {name: number if math.isfinite(number) else None for name, number in numbers.items()} | {
             "confirmed": self.confirmed,
@@ -147,7 +147,7 @@ class Keeper(ABC):
 
     @abstractmethod
     def promise(self) -> dict[str, Any]:
-        """What is promised, in plain public data."""
+        """Return what is promised, in plain public data."""
 
 
 class HoldoutKeeper(Keeper):
@@ -172,7 +172,7 @@ class HoldoutKeeper(Keeper):
         return self._read(self._holdout.check(values, guess, self._tolerance, low=0, high=1, key=key))
 
     def promise(self) -> dict[str, Any]:
-        """The plan."""
+        """Return the plan."""
         plan = self._holdout
         return {"n": plan.n, "confidence": plan.confidence, "questions": plan.questions, "failures": plan.failures}
 
@@ -234,7 +234,7 @@ class GuardKeeper(Keeper):
         return [value == 1 for value in values.tolist()]
 
     def promise(self) -> dict[str, Any]:
-        """The policy, as far as it is about scores, and which rows they are about."""
+        """Return the policy, as far as it is about scores, and which rows they are about."""
         policy = self._policy
         caps = {"confidence": policy.confidence, "questions": policy.questions, "failures": policy.failures}
         return {"n": self.n, **caps, "dataset": self._guard.dataset}
@@ -252,7 +252,7 @@ def answer_sheet(ids: Sequence[object], prefix: str = "", *, graded: bool = Fals
 
 
 def boards(*, graded: bool = False, step: float | None = None) -> list[Any]:
-    """The boards for an answer sheet: "checked" for scores that come with a guess, "ladder" for others.
+    """Return the boards for an answer sheet: "checked" for scores that come with a guess, "ladder" for others.
 
     Examples
     --------
@@ -438,7 +438,7 @@ class GuardedScores(SharedOnCopy):
         return self._keeper.answers
 
     def promise(self) -> dict[str, Any]:
-        """What is promised, in plain public data: for the log of a harness."""
+        """Return what is promised, in plain public data: for the log of a harness."""
         return self._keeper.promise()
 
     def report(self, ids: Iterable[object], values: Iterable[Any], guess: float | None = None) -> ReportedScore:

@@ -37,7 +37,7 @@ class GridMechanism(ABC):
         """Steps that none of `draws` draws of the noise exceeds, except with probability `beta`."""
 
     def half_width(self, beta: float, draws: int | None = None) -> float:
-        """How far an answer can be off, rounding included, except with probability `beta`.
+        """Return how far an answer can be off, rounding included, except with probability `beta`.
 
         A quantile of the noise in whole steps, plus half a step.
 

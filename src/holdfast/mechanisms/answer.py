@@ -54,7 +54,7 @@ class Answer:
         return price_words(self.widening)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "value": self.value,
             "interval": None if self.interval is None else list(self.interval),
@@ -71,7 +71,7 @@ CONFIRMED = " (your estimate, confirmed)"
 
 
 def value_words(value: Any, where: str) -> str:
-    """A value and where the truth is; a claim that passed has no value of its own.
+    """Return a value and where the truth is; a claim that passed has no value of its own.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def value_words(value: Any, where: str) -> str:
 
 
 def price_words(widening: float | None) -> str:
-    """What an answer did to later intervals, in words; empty where that is next to nothing.
+    """Return what an answer did to later intervals, in words; empty where that is next to nothing.
 
     Examples
     --------

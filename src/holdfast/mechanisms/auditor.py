@@ -83,7 +83,7 @@ class Audit:
         return self.verdict == "violated"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -275,7 +275,7 @@ class _Evidence:
         return np.asarray(np.log((first + 0.5) / (second + 0.5)))[codes]
 
     def choose(self, delta: float, level: float, events: int) -> list[_Event]:
-        """The most promising events in both directions, judged on the second quarter."""
+        """Return the most promising events in both directions, judged on the second quarter."""
         start, stop = self.pick
         scored: list[tuple[float, _Event]] = []
         for score in self.scores:
@@ -292,12 +292,12 @@ class _Evidence:
         return [event for _, event in scored[:events]]
 
     def count(self, event: _Event, start: int, stop: int) -> tuple[int, int]:
-        """How often the event happened on the input that makes it likely, and on the other."""
+        """Return how often the event happened on the input that makes it likely, and on the other."""
         inside = [int((event.sign * event.score[s + start : s + stop] >= event.cut).sum()) for s in (0, self.runs)]
         return (inside[0], inside[1]) if event.sign > 0 else (inside[1], inside[0])
 
     def describe(self, event: _Event) -> tuple[str, ...]:
-        """The commonest outcomes of an event."""
+        """Return the commonest outcomes of an event."""
         start, stop = self.test
         shift = 0 if event.sign > 0 else self.runs
         at = shift + start + np.flatnonzero(event.sign * event.score[shift + start : shift + stop] >= event.cut)

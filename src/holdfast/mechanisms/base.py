@@ -63,13 +63,13 @@ class LocalEstimate:
     n: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         parts = {"value": self.value, "standard_error": self.standard_error, "n": self.n}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in parts.items()}
 
 
 def plain(x: Fraction | float) -> float:
-    """A public parameter as a float, for `to_dict()` and guarantees; a fraction is rounded up, as costs are.
+    """Return a public parameter as a float, for `to_dict()` and guarantees; a fraction is rounded up, as costs are.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def plain(x: Fraction | float) -> float:
 
 
 def check_range(clip: Any) -> Range:
-    """A public range `(low, high)` that released values are moved into, or None."""
+    """Return a public range `(low, high)` that released values are moved into, or None."""
     if clip is None:
         return None
     ends = arguments.reals("clip", clip)
@@ -93,14 +93,14 @@ def check_range(clip: Any) -> Range:
 
 
 def clipped(answer: float | npt.NDArray[np.float64], clip: Range) -> float | npt.NDArray[np.float64]:
-    """A noisy answer moved into a public range: post-processing."""
+    """Return a noisy answer moved into a public range: post-processing."""
     if clip is None:
         return answer
     return np.clip(answer, *clip) if isinstance(answer, np.ndarray) else min(max(answer, clip[0]), clip[1])
 
 
 def one_vector(value: Any, dimension: int) -> Any:
-    """The value of one release: a number, or an array of exactly `dimension` numbers. Errors show no value."""
+    """Return the value of one release: a number, or an array of exactly `dimension` numbers. Errors show no value."""
     if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
         array = plain_array("value", value, "iuf", "a number or an array of numbers")
         if array.size != dimension:

@@ -124,7 +124,7 @@ class RandomizedResponse:
         return LocalEstimate(value, np.sqrt(variance / n) / self.contrast, n)
 
     def half_width(self, n: int, beta: float) -> float:
-        """How far any estimated frequency is from the one among the `n` people, except with probability `beta`.
+        """Return how far any estimated frequency is from the one among the `n` people, except with probability `beta`.
 
         Hoeffding's inequality for the `n` independent answers, over all categories at once.
         """
@@ -389,7 +389,7 @@ class LocalLaplace(_LocalNumbers):
         return self._range() | {"epsilon": plain(self.epsilon)} | self.law.to_dict()
 
     def half_width(self, n: int, beta: float) -> float:
-        """How far the estimated mean is from that of the `n` people, except with probability `beta`.
+        """Return how far the estimated mean is from that of the `n` people, except with probability `beta`.
 
         Chernoff's bound with the exact moment generating function of the noise, plus half a step of rounding.
         """
@@ -445,7 +445,7 @@ class LocalGaussian(_LocalNumbers):
         return self._range() | {"rho": plain(self.rho)} | self.law.to_dict()
 
     def half_width(self, n: int, beta: float) -> float:
-        """How far the estimated mean is from that of the `n` people, except with probability `beta`.
+        """Return how far the estimated mean is from that of the `n` people, except with probability `beta`.
 
         The discrete Gaussian's moment generating function is at most the Gaussian's (Canonne-Kamath-Steinke 2020), so
         `sigma sqrt(2 log(2/beta)/n)`; plus half a step of rounding.
@@ -470,7 +470,7 @@ def laplace_mean_half_width(law: GridLaplace, n: int, beta: float, *, rounding: 
 
 
 def gaussian_mean_half_width(law: GridGaussian, n: int, beta: float, *, rounding: float, means: int = 1) -> float:
-    """The same for discrete Gaussian noise, whose moment generating function is at most the Gaussian's."""
+    """Return the same for discrete Gaussian noise, whose moment generating function is at most the Gaussian's."""
     n, log_term = _log_term(n, beta, means)
     return up(law.sigma * math.sqrt(2 * log_term / n) + rounding * float(law.grid.step), 16)
 

@@ -229,7 +229,7 @@ class SparseVector(SparseMechanism):
         }
 
     def margin(self, beta: float, questions: int) -> float:
-        """How far a value can be from the threshold and still be judged wrongly, except with probability `beta`.
+        """Return how far a value can be from the threshold and still be judged wrongly, except with probability `beta`.
 
         Half of `beta` covers all threshold draws, half all comparisons, so it holds for a whole run of `questions`
         against any adaptive analyst: the draws do not depend on the questions.
@@ -531,7 +531,7 @@ class GaussianSparseVector(SparseMechanism):
         }
 
     def margin(self, beta: float, questions: int) -> float:
-        """How far a value can be from the threshold and still be judged wrongly, except with probability `beta`.
+        """Return how far a value can be from the threshold and still be judged wrongly, except with probability `beta`.
 
         As `SparseVector.margin`, with Gaussian quantiles.
 

@@ -119,7 +119,7 @@ class SparseAnswers:
             yield SparseAnswer(above, float(self.values[i]) if above and self.values is not None else None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; below is None among the values."""
+        """Return plain data; below is None among the values."""
         shown = None if self.values is None else [None if np.isnan(v) else v for v in self.values.tolist()]
         return {"above": self.above.tolist(), "values": shown, "exhausted": self.exhausted}
 
@@ -257,7 +257,7 @@ class SparseRun(OneOwner):
                 self._secret = None
 
     def secret_state(self) -> dict[str, Any]:
-        """The run as plain data, the noisy threshold among it. Store it as a secret and never serve it.
+        """Return the run as plain data, the noisy threshold among it. Store it as a secret and never serve it.
 
         Whoever resumes from it must do so once: two runs from one state answer twice what was paid for. A forked child
         gets none.
@@ -346,7 +346,7 @@ def replicate(
 
 
 def first_above(noisy: npt.NDArray[np.int64], start: int, stop: int, threshold: int) -> int | None:
-    """The first place in `[start, stop)` strictly above the threshold, sought in growing windows."""
+    """Return the first place in `[start, stop)` strictly above the threshold, sought in growing windows."""
     window = _WINDOW
     while start < stop:
         over = noisy[start : min(start + window, stop)] > threshold

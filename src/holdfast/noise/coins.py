@@ -198,7 +198,7 @@ def bernoulli_logistic(
 
 @lru_cache(maxsize=64)
 def logistic_table(n: int, d: int, others: int) -> Table:
-    """The coin of weights 1 and `others * exp(-n / d)`."""
+    """Return the coin of weights 1 and `others * exp(-n / d)`."""
     x = Fraction(n, d)
     return odds(lambda precision: (others * exp_lower(x, precision), others * EXP_ERROR))
 

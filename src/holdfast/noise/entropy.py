@@ -201,7 +201,7 @@ _SECURE = Secure()
 
 
 def resolve(source: Source | None) -> Source:
-    """The source to draw from: the given one, or the process-wide `Secure`.
+    """Return the source to draw from: the given one, or the process-wide `Secure`.
 
     Examples
     --------

@@ -124,19 +124,19 @@ class Grid:
         return (whole + (1 << (self.exponent - 1))) >> self.exponent
 
     def value(self, index: int) -> float:
-        """The multiple with this index, as the nearest finite float."""
+        """Return the multiple with this index, as the nearest finite float."""
         try:
             return math.ldexp(index, self.exponent)
         except OverflowError:  # the index alone may be beyond the doubles
             return float(max(min(index * self.step, Fraction(_LARGEST)), -Fraction(_LARGEST)))
 
     def values(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The multiples with these indices, as the nearest finite floats."""
+        """Return the multiples with these indices, as the nearest finite floats."""
         with np.errstate(over="ignore", under="ignore"):
             return np.clip(np.ldexp(indices.astype(np.float64), self.exponent), -_LARGEST, _LARGEST)
 
     def sensitivity_steps(self, sensitivity: Rational) -> int:
-        """How many steps the index of a statistic can move: `ceil(sensitivity / step)`.
+        """Return how many steps the index of a statistic can move: `ceil(sensitivity / step)`.
 
         A float is read from above (`upper_reading`): it may be a rounded number, such as `1 / 3`.
         """
@@ -155,7 +155,7 @@ def _exact_ratio(value: Any) -> tuple[int, int]:
 
 
 def upper_reading(name: str, value: Any) -> Fraction:
-    """A positive number from above.
+    """Return a positive number from above.
 
     A float that prints as what it is, such as 0.25 or 3.0, is taken as it is. Any other was rounded at least once: 0.1
     is a little above one tenth, 0.7 a little below seven tenths, and both readings of `1 / 3` are below a third. So the
@@ -174,7 +174,7 @@ def upper_reading(name: str, value: Any) -> Fraction:
 
 
 def check_grid(grid: Any) -> Grid | None:
-    """A grid, or None for the default."""
+    """Return a grid, or None for the default."""
     if grid is not None and not isinstance(grid, Grid):
         raise InvalidParameter(f"grid must be a noise.Grid, got a {type(grid).__name__}")
     return grid
@@ -323,7 +323,7 @@ class _GridNoise:
     @overload
     def release(self, value: NDArray[Any], *, source: Source | None = None) -> NDArray[np.float64]: ...
     def release(self, value: Any, *, source: Source | None = None) -> float | NDArray[np.float64]:
-        """The value on the grid plus noise; of an array each element gets its own noise.
+        """Return the value on the grid plus noise; of an array each element gets its own noise.
 
         The cost is that of one statistic with the declared sensitivity. An array is one statistic if the sensitivity
         was declared for all of it (`dimension`). If it was declared for one number, each element is a release that
@@ -338,7 +338,7 @@ class _GridNoise:
         return self.grid.value(self.grid.index(value) + draw(self._steps, source=source))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "noise": self._law.name,
             "grid_exponent": self.grid.exponent,
@@ -418,7 +418,7 @@ class GridGaussian(_GridNoise):
 def laplace_on_grid(
     sensitivity: Rational, epsilon: Rational, grid: Grid | None = None, *, dimension: int = 1
 ) -> GridLaplace:
-    """The Laplace mechanism on a grid: `epsilon`-differential privacy for a statistic of the given sensitivity.
+    """Return the Laplace mechanism on a grid: `epsilon`-differential privacy for a statistic of the given sensitivity.
 
     Parameters
     ----------
@@ -468,7 +468,7 @@ def gaussian_on_grid(
     grid: Grid | None = None,
     dimension: int = 1,
 ) -> GridGaussian:
-    """The Gaussian mechanism on a grid, from its cost rho or from its noise sigma.
+    """Return the Gaussian mechanism on a grid, from its cost rho or from its noise sigma.
 
     Parameters
     ----------

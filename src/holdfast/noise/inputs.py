@@ -75,7 +75,7 @@ def plain_array(name: str, values: Any, kinds: str, wanted: str) -> NDArray[Any]
 
 
 def ratio(name: str, value: Any) -> tuple[int, int]:
-    """A positive parameter as numerator and denominator in lowest terms: a cheap key for caches.
+    """Return a positive parameter as numerator and denominator in lowest terms: a cheap key for caches.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def paired(weights: Weights) -> Weights:
 
 
 def signed(code: int) -> int:
-    """The integer of a code.
+    """Return the integer of a code.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def signed(code: int) -> int:
 
 
 def signed_each(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The integers of codes, written over them."""
+    """Return the integers of codes, written over them."""
     signs = -(codes & 1)
     codes >>= 1
     codes ^= signs

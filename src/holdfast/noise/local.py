@@ -95,7 +95,7 @@ def flip_bits(bits: Any, epsilon: Rational, *, source: Source | None = None) -> 
 
 
 def leaky_response(bits: Any, epsilon: Rational, delta: Rational, *, source: Source | None = None) -> NDArray[np.int64]:
-    """The worst `(epsilon, delta)`-differentially private answer about a bit, as codes 0, 1, 2, 3.
+    """Return the worst `(epsilon, delta)`-differentially private answer about a bit, as codes 0, 1, 2, 3.
 
     Kairouz, Oh and Viswanath 2015; Rogers 2017, Definition 5.2.1: with `a = e**epsilon`, on bit 0 the answers 0, 1
     (top), 2 (bottom) and 3 have probabilities `delta`, `(1 - delta) a / (1 + a)`, `(1 - delta) / (1 + a)` and 0; on bit
@@ -236,7 +236,7 @@ def one_hot_laplace(
 
 
 def one_hot_laplace_law(epsilon: Rational, grid: Grid | None = None) -> GridLaplace:
-    """The noise in each place of a one-hot row: two rows differ by 2 in the sum of absolute values, exactly."""
+    """Return the noise in each place of a one-hot row: two rows differ by 2 in the sum of absolute values, exactly."""
     where = check_grid(grid) or laplace_on_grid(2, epsilon).grid
     steps = 2 * _steps_of_one(where)
     return GridLaplace(where, math.ceil(steps / rational("epsilon", epsilon, above=0)), steps)
@@ -294,7 +294,7 @@ def coded(values: Any, categories: int, name: str = "values") -> NDArray[np.int6
 
 
 def one_hot(values: Any, categories: int) -> tuple[NDArray[np.int64], int]:
-    """Rows with a 1 in the place of the value, and how many places there are."""
+    """Return rows with a 1 in the place of the value, and how many places there are."""
     d = arguments.whole("categories", categories, at_least=2)
     truth = coded(values, d)
     return (truth[..., None] == np.arange(d)).astype(np.int64), d
@@ -307,7 +307,7 @@ def _steps_of_one(grid: Grid) -> int:
 
 
 def declared_range(low: float, high: float, default: float | None) -> tuple[float, float, float]:
-    """The public range and the public value of those who give no number: the middle if none is declared."""
+    """Return the public range and the public value of those who give no number: the middle if none is declared."""
     bottom = arguments.real("low", low)
     top = arguments.real("high", high, above=bottom)
     if default is None:

@@ -44,7 +44,7 @@ def rounded_gaussian(
 def rounded_gaussian(
     sigma: Rational, grid: Grid, *, mean: Rational = 0, size: int | None = None, source: Source | None = None
 ) -> int | NDArray[np.int64]:
-    """The place on the grid nearest to `mean + sigma Z`, with `Z` a real standard normal number, exactly.
+    """Return the place on the grid nearest to `mean + sigma Z`, with `Z` a real standard normal number, exactly.
 
     The index i has probability `Phi((i + 1/2 - m)/s) - Phi((i - 1/2 - m)/s)`, `m` and `s` the mean and sigma in steps.
     So the distribution is that of the continuous Gaussian mechanism followed by rounding, which is post-processing.
@@ -206,7 +206,7 @@ def _candidates(source: Source, count: int, centre: Fraction, scale: Fraction) -
 
 
 def fine_grid(scale: float, halvings: int = 20) -> Grid:
-    """A grid whose step is `2**-halvings` of the scale, or up to half of that: rounding adds next to nothing.
+    """Return a grid whose step is `2**-halvings` of the scale, or up to half of that: rounding adds next to nothing.
 
     Examples
     --------

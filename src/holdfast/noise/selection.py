@@ -96,7 +96,7 @@ def exponential_choice(
 
 
 def permute_and_flip(scores: Any, rate: Rational, *, source: Source | None = None) -> int:
-    """The candidate chosen by permute-and-flip, exactly.
+    """Return the candidate chosen by permute-and-flip, exactly.
 
     McKenna and Sheldon 2020: go through the candidates in random order, flip for each a coin of probability
     `exp(-rate * (best - score))`, and stop at the first success. With `rate = epsilon / (2 D)` it is
@@ -135,7 +135,7 @@ def noisy_max(
     noise: Literal["geometric", "laplace"] = "geometric",
     source: Source | None = None,
 ) -> int:
-    """The candidate whose score is largest after integer noise; ties are broken uniformly at random.
+    """Return the candidate whose score is largest after integer noise; ties are broken uniformly at random.
 
     With `scale = 2 D / epsilon` it is epsilon-differentially private, for both kinds of noise (`D / epsilon` suffices
     if neighbours move all scores in one direction).

@@ -34,7 +34,7 @@ EXP_ERROR = 2
 
 
 def exp_lower(x: Fraction, precision: int) -> int:
-    """A lower bound on `2**precision * exp(-x)` that is at most `EXP_ERROR` below it.
+    """Return a lower bound on `2**precision * exp(-x)` that is at most `EXP_ERROR` below it.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Weights:
 
 
 def quadratic_weights(linear: Fraction, square: Fraction, precision: int, count: int | None = None) -> Weights:
-    """The weights `exp(-(linear * g + square * g**2))` of g = 0, 1, 2, ...
+    """Return the weights `exp(-(linear * g + square * g**2))` of g = 0, 1, 2, ...
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class Table:
         self._lookup: NDArray[np.uint16] | None = None
 
     def thresholds(self, bits: int) -> list[int]:
-        """The table at `bits` digits: integers `a_j` with `a_j <= 2**bits * C_j < a_j + 2`, not falling.
+        """Return the table at `bits` digits: integers `a_j` with `a_j <= 2**bits * C_j < a_j + 2`, not falling.
 
         The list ends with the distribution, or where all later cells are open anyway.
 
@@ -277,7 +277,7 @@ class Table:
 
 
 def coin(success: Callable[[int], tuple[int, int]], *, width: int = WORD_BITS) -> Table:
-    """The distribution of a coin whose probability of outcome 1 is known to any precision.
+    """Return the distribution of a coin whose probability of outcome 1 is known to any precision.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def coin(success: Callable[[int], tuple[int, int]], *, width: int = WORD_BITS) -
 
 
 def odds(weight: Callable[[int], tuple[int, int]], *, width: int = WORD_BITS) -> Table:
-    """The distribution of a coin whose outcomes 0 and 1 have weights 1 and w, with w known to any precision.
+    """Return the distribution of a coin whose outcomes 0 and 1 have weights 1 and w, with w known to any precision.
 
     Parameters
     ----------

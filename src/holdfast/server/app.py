@@ -47,7 +47,7 @@ Send `Authorization: Bearer hf_...`. Errors are `application/problem+json` with 
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The application of one worker. Opens the ledger at once; lets go of it when the server stops.
+    """Return the application of one worker. Opens the ledger at once; lets go of it when the server stops.
 
     Examples
     --------
@@ -103,7 +103,7 @@ async def _write_metrics(server: Server) -> None:
 
 
 def from_environment() -> FastAPI:
-    """The application of a worker process, whose settings its parent put into the environment."""
+    """Return the application of a worker process, whose settings its parent put into the environment."""
     observability.set_up()
     settings = Settings()
     end_in_time(settings.shutdown_seconds)

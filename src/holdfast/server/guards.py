@@ -143,7 +143,7 @@ class Guards:
         return values
 
     def first(self, identity: str) -> str:
-        """The id of the first epoch of a guard, which decides who reaches all of them."""
+        """Return the id of the first epoch of a guard, which decides who reaches all of them."""
         if identity not in self._first:
             try:
                 epoch = self.chain(identity).look(GuardState.of).epoch
@@ -154,7 +154,7 @@ class Guards:
         return self._first[identity]
 
     def at_epoch(self, identity: str, epoch: EpochName | Literal["latest"]) -> tuple[str, tuple[str, ...]]:
-        """The id that a question goes to, and those of the later epochs where it is about all of them.
+        """Return the id that a question goes to, and those of the later epochs where it is about all of them.
 
         None is the epoch of the id itself. "latest" is the latest where the id is that of the first.
         """
@@ -180,12 +180,12 @@ class Guards:
         return [one.to_dict() | {"id": row.get("id"), "name": row.get("name")} for one, row in named]
 
     def leader(self, identity: str) -> Ledger | None:
-        """The ledger of the first epoch, for a later one; None for the first."""
+        """Return the ledger of the first epoch, for a later one; None for the first."""
         first = self.first(identity)
         return None if first == identity else self.chain(first)
 
     def with_rows(self, batch: Batch) -> Guard:
-        """The guard that answers a batch, with the rows of all epochs that it is about."""
+        """Return the guard that answers a batch, with the rows of all epochs that it is about."""
         guard, *others = (self.opened(self._registered(ledger)) for ledger in (batch.ledger, *batch.followers))
         return guard.together_with(others) if others else guard
 
@@ -211,7 +211,7 @@ class Guards:
             )
 
     def row(self, identity: str) -> Mapping[str, Any]:
-        """The record of a guard, which never changes."""
+        """Return the record of a guard, which never changes."""
         if identity not in self._rows:
             found = self._records.get(GUARDS, id=identity) if IDENTITY.fullmatch(identity) else None
             if found is None:
@@ -220,11 +220,11 @@ class Guards:
         return self._rows[identity]
 
     def rows(self) -> list[Mapping[str, Any]]:
-        """The records of all guards."""
+        """Return the records of all guards."""
         return [*self._records.all(GUARDS)]
 
     def ledger(self, identity: str, caller: Caller) -> Ledger:
-        """The ledger of a guard that the caller reaches; no row of the sample is needed."""
+        """Return the ledger of a guard that the caller reaches; no row of the sample is needed."""
         ledger = self.chain(identity)
         policy = None if caller.steward else ledger.look(GuardState.of).policy
         if not caller.reaches(self.first(identity), policy):
@@ -232,11 +232,11 @@ class Guards:
         return ledger
 
     def chain(self, identity: str) -> Ledger:
-        """The ledger of a guard, for who asks by themselves whether a caller reaches it."""
+        """Return the ledger of a guard, for who asks by themselves whether a caller reaches it."""
         return self._store.ledger(self.row(identity)["dataset"])
 
     def guard(self, identity: str, caller: Caller) -> Guard:
-        """A guard that the caller reaches, with its rows."""
+        """Return a guard that the caller reaches, with its rows."""
         self.ledger(identity, caller)
         return self.opened(identity)
 
@@ -257,12 +257,12 @@ class Guards:
         pipeline.require_may_end(policy, question, steward=caller.stewards(self.first(identity)))
 
     def slow(self, identity: str) -> bool:
-        """Whether the rows of a guard that this worker has opened take long to read."""
+        """Return whether the rows of a guard that this worker has opened take long to read."""
         guard = self._open.get(identity)
         return guard is not None and guard.slow
 
     def opened(self, identity: str) -> Guard:
-        """A guard with its rows, opened if this worker has not yet."""
+        """Return a guard with its rows, opened if this worker has not yet."""
         guard = self._open.get(identity)
         if guard is not None:
             return guard

@@ -71,7 +71,7 @@ class Problem(Exception):
         return CODES[self.code][0]
 
     def to_dict(self, request_id: str | None = None) -> dict[str, Any]:
-        """The body.
+        """Return the body.
 
         Examples
         --------
@@ -90,7 +90,7 @@ class Problem(Exception):
 
 
 def retry_after(seconds: float) -> dict[str, str]:
-    """The header that says when to come back, in whole seconds.
+    """Return the header that says when to come back, in whole seconds.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def retry_after(seconds: float) -> dict[str, str]:
 
 
 def problem_of(error: HoldfastError) -> Problem:
-    """The problem that one of the library's errors is.
+    """Return the problem that one of the library's errors is.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class Rates:
         return wait
 
     def wait(self, name: str, now: float | None = None) -> float:
-        """The seconds until there is anything in the bucket; 0 while there is.
+        """Return the seconds until there is anything in the bucket; 0 while there is.
 
         Examples
         --------
@@ -222,12 +222,12 @@ class Failures:
 
 
 def part_of(scope: Scope) -> str:
-    """Whether a request is to the API or to the pages."""
+    """Return whether a request is to the API or to the pages."""
     return "api" if scope["path"].startswith(API) else "pages"
 
 
 def says_json(content_type: str) -> bool:
-    """Whether a header says that a body is JSON.
+    """Return whether a header says that a body is JSON.
 
     Examples
     --------
@@ -239,12 +239,12 @@ def says_json(content_type: str) -> bool:
 
 
 def too_large(most: int) -> Problem:
-    """The refusal of a body."""
+    """Return the refusal of a body."""
     return Problem("too-large", f"the body must have at most {most} bytes", headers={"Connection": "close"})
 
 
 def address_of(scope: Scope) -> str:
-    """Where a request came from, as far as the transport knows."""
+    """Return where a request came from, as far as the transport knows."""
     client: Any = scope.get("client")
     return str(client[0]) if client else "unknown"
 
@@ -257,12 +257,12 @@ class StrictJSON(JSONResponse):
     """A response in strict JSON; an infinite number is written `1e999`, as everywhere in Holdfast."""
 
     def render(self, content: Any) -> bytes:
-        """The bytes."""
+        """Return the bytes."""
         return to_json(content).encode()
 
 
 def problem_response(problem: Problem, request_id: str | None = None) -> StrictJSON:
-    """A problem as a response."""
+    """Return a problem as a response."""
     return StrictJSON(problem.to_dict(request_id), problem.status, headers=dict(problem.headers), media_type=MEDIA_TYPE)
 
 

@@ -338,7 +338,7 @@ def _is_host(value: bytes) -> bool:
 
 
 def refusal(scope: Scope, receive: Receive, problem: Problem, number: str) -> Response:
-    """A problem as whoever asked can read it."""
+    """Return a problem as whoever asked can read it."""
     request = Request(scope, receive)
     if rendering.wants_page(request):
         return rendering.problem_page(request, problem)
@@ -346,7 +346,7 @@ def refusal(scope: Scope, receive: Receive, problem: Problem, number: str) -> Re
 
 
 def bearer(scope: Scope) -> str | None:
-    """The token that a request carries in its header."""
+    """Return the token that a request carries in its header."""
     for name, value in scope["headers"]:
         if name == b"authorization":
             kind, _, text = value.decode("latin-1").strip().partition(" ")

@@ -30,7 +30,7 @@ _SIGNED = re.compile(r"eyJ[0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]*)*")
 
 
 def hide(text: str) -> str:
-    """A text without the tokens in it.
+    """Return a text without the tokens in it.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class JSONLines(logging.Formatter):
     """One object a line; what is not plain text, such as a name with a line break, is escaped by JSON itself."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         plain: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -57,7 +57,7 @@ class JSONLines(logging.Formatter):
 
 
 def where(error: BaseException) -> dict[str, Any]:
-    """What kind of error came from where: its words may hold rows and are left out."""
+    """Return what kind of error came from where: its words may hold rows and are left out."""
     frames = traceback.extract_tb(error.__traceback__)
     return {
         "error": type(error).__name__,
@@ -139,13 +139,13 @@ class Metrics:
         self.add(_PROBLEMS, code=code)
 
     def plain(self) -> Counts:
-        """The counts of this worker."""
+        """Return the counts of this worker."""
         with self._mutex:
             held = {name: {labels: list(row) for labels, row in rows.items()} for name, rows in self._held.items()}
         return held | {_INSIDE: {"{}": [float(self.inside)]}}
 
     def text(self) -> str:
-        """What Prometheus reads, all workers together.
+        """Return what Prometheus reads, all workers together.
 
         Examples
         --------

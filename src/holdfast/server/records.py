@@ -137,7 +137,7 @@ _SCHEMA_LOCK = 0x686F6C6473727672  # "holdsrvr"
 
 
 def now() -> str:
-    """The present moment as it is stored.
+    """Return the present moment as it is stored.
 
     Examples
     --------
@@ -173,21 +173,21 @@ class Records:
 
     @classmethod
     def beside(cls, store: Any) -> Records:
-        """The records in the database of a ledger's store."""
+        """Return the records in the database of a ledger's store."""
         if not isinstance(store, SQLStore):
             raise LedgerConflict("a server keeps its records next to the ledger, in SQLite or PostgreSQL")
         return cls(store.engine)
 
     def get(self, table: Table, **where: Any) -> dict[str, Any] | None:
-        """The row with these values, or None."""
+        """Return the row with these values, or None."""
         return next(iter(self._rows(select(table).filter_by(**where).limit(1))), None)
 
     def all(self, table: Table, **where: Any) -> list[dict[str, Any]]:
-        """Rows with these values, oldest first."""
+        """Return rows with these values, oldest first."""
         return self._rows(select(table).filter_by(**where).order_by(table.c.created, table.c.id))
 
     def some(self, table: Table, identities: Collection[str]) -> list[dict[str, Any]]:
-        """The rows with these ids, in any order."""
+        """Return the rows with these ids, in any order."""
         return self._rows(select(table).where(table.c.id.in_(identities)))
 
     def _rows(self, statement: Select[Any]) -> list[dict[str, Any]]:

@@ -81,7 +81,7 @@ class Reports:
         return public(row)
 
     def content(self, identity: str, caller: Caller) -> str:
-        """The report as JSON, as `holdfast audit` wrote it."""
+        """Return the report as JSON, as `holdfast audit` wrote it."""
         self.row(identity, caller)
         found = self._records.get(REPORT_CONTENTS, id=identity)
         if found is None:  # it was deleted between the two looks
@@ -89,7 +89,7 @@ class Reports:
         return str(found["content"])
 
     def report(self, identity: str, caller: Caller) -> Report:
-        """The report itself."""
+        """Return the report itself."""
         from holdfast.coherence.report import read
 
         return read(json.loads(self.content(identity, caller)))
@@ -111,7 +111,7 @@ class Reports:
 
 
 def public(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What is listed of a report."""
+    """Return what is listed of a report."""
     return {name: row[name] for name in _FACTS}
 
 

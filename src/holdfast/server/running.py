@@ -27,7 +27,7 @@ from holdfast.server.state import Server
 
 
 def first_token(settings: Settings, *, another: bool = False) -> str | None:
-    """A steward's token for a server that has none that is good, or `another` one; None where one is there.
+    """Return a steward's token for a server that has none that is good, or `another` one; None where one is there.
 
     It also makes the tables, before any worker asks for them.
     """
@@ -59,7 +59,7 @@ def require_free(settings: Settings) -> None:
 
 
 def to_environment(settings: Settings) -> dict[str, str]:
-    """The settings as the variables that `Settings()` reads back, for worker processes.
+    """Return the settings as the variables that `Settings()` reads back, for worker processes.
 
     Examples
     --------

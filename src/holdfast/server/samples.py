@@ -40,17 +40,17 @@ class Samples:
         settings.uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def fresh_upload(self, format_: str) -> Path:
-        """A path for a file to come, under a name that nobody chose."""
+        """Return a path for a file to come, under a name that nobody chose."""
         if format_ not in FORMATS:
             raise InvalidParameter(f"format must be one of {', '.join(FORMATS)}")
         return self.fresh_file(format_)
 
     def fresh_file(self, format_: str) -> Path:
-        """The same for a file that is read once and deleted."""
+        """Return the same for a file that is read once and deleted."""
         return self._settings.uploads / f"{secrets.token_hex(16)}.{format_}"
 
     def resolve(self, origin: Origin, place: str) -> tuple[str, str | None]:
-        """Where the rows of a place are, and their table: asked anew each time, so that what is allowed can end.
+        """Return where the rows of a place are, and their table: asked anew each time, so that what is allowed can end.
 
         An upload's place is its file, wherever the folder of uploads is now; a path's is what was asked for below an
         allowed folder; a source's is its name, so that addresses with passwords stay in the settings.
@@ -124,7 +124,7 @@ class Samples:
         return row
 
     def open(self, identity: str) -> Sample:
-        """The rows, which must be those that were registered."""
+        """Return the rows, which must be those that were registered."""
         from holdfast.data.tables import table
 
         row = self.row(identity)
@@ -185,7 +185,7 @@ def _stays(found: Path, root: Path) -> bool:
 
 
 def public(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What may be shown of a sample: not where it lies."""
+    """Return what may be shown of a sample: not where it lies."""
     names = ("id", "name", "origin", "row_key", "row_key_numbered", "fingerprint", "n", "created")
     plain = {name: row[name] for name in names}
     return plain | {"schema": json.loads(row["schema"])}

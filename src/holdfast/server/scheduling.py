@@ -257,7 +257,7 @@ class FreeWork:
         self._turns: dict[str, _Turn] = {}
 
     def parts(self, questions: Iterable[Any]) -> int:
-        """How many parts the expressions of a request have together; `Problem` beyond the limit."""
+        """Return how many parts the expressions of a request have together; `Problem` beyond the limit."""
         most, total = self._most_parts, 0
         for question in questions:
             # Submitted predictions are no expressions; they are bounded by the size of the body.
@@ -272,7 +272,7 @@ class FreeWork:
         return total
 
     def is_light(self, questions: Sequence[Any]) -> bool:
-        """Whether checking these takes a few milliseconds; `Problem` where they have too many parts."""
+        """Return whether checking these takes a few milliseconds; `Problem` where they have too many parts."""
         slow = any(isinstance(question, Mapping) and question.get("kind") in _slow_kinds() for question in questions)
         return self.parts(questions) <= LIGHT and not slow
 

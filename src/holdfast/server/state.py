@@ -113,7 +113,7 @@ def _oidc(settings: Settings, records: Records, key: Any) -> Oidc | None:
 
 
 def server_of(request: Request) -> Server:
-    """The worker's state."""
+    """Return the worker's state."""
     found = request.app.state.server
     assert isinstance(found, Server)
     return found

@@ -104,7 +104,7 @@ def turn(settings: Settings, board: Board) -> Iterator[Turn]:
 
 
 def read_model(server: Server, place: Path, made: Submitted) -> Model:
-    """The model in a file, tried on made-up rows. What is wrong with it is told: no hidden row was touched."""
+    """Return the model in a file, tried on made-up rows. What is wrong with it is told: no hidden row was touched."""
     settings = server.settings
     if place.stat().st_size > settings.max_model:
         raise InvalidParameter(f"the model must have at most {settings.max_model} bytes")
@@ -152,7 +152,7 @@ def _is_quick(place: Path, format_: str, settings: Settings) -> bool:
 
 
 def read_predictions(place: Path, format_: str, board: Board, schema: Schema, n: int, settings: Settings) -> Any:
-    """The predictions in a file, as `Score` takes them.
+    """Return the predictions in a file, as `Score` takes them.
 
     More than four for each row of the sample, and ten thousand, are refused: whoever sends so many asks about keys that
     are not there.

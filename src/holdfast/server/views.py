@@ -38,7 +38,7 @@ from holdfast.server.state import Server, server_of
 
 
 def described(server: Server, row: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-    """What a caller may see of a guard. An analyst sees the whole's totals and no other analyst's."""
+    """Return what a caller may see of a guard. An analyst sees the whole's totals and no other analyst's."""
     ledger = server.store.ledger(row["dataset"])
     facts = stewarding.describe(ledger, None if caller.steward else caller.name)
     found = {name: row[name] for name in ("id", "name", "sample", "created")} | facts
@@ -96,12 +96,12 @@ def page_of(
 
 
 def has_seats(ledger: Ledger) -> bool:
-    """Whether analysts see their own entries by numbers of their own (`holdfast.guard.ledger.seats`)."""
+    """Return whether analysts see their own entries by numbers of their own (`holdfast.guard.ledger.seats`)."""
     return ledger.look(GuardState.of).policy.histories == "separate"
 
 
 def entry_for(ledger: Ledger, caller: Caller, number: int) -> Entry | None:
-    """The entry that a caller knows by this number, if it is for this caller to see."""
+    """Return the entry that a caller knows by this number, if it is for this caller to see."""
     if not caller.steward and has_seats(ledger):
         found, _ = seat_page(ledger, caller.name, 1, first=number)
     else:
@@ -110,7 +110,7 @@ def entry_for(ledger: Ledger, caller: Caller, number: int) -> Entry | None:
 
 
 def verified(server: Server, guard: str, caller: Caller) -> dict[str, Any]:
-    """What `holdfast verify` says about one guard's chain."""
+    """Return what `holdfast verify` says about one guard's chain."""
     ledger = server.guards.ledger(guard, caller)
     key = None if ledger.key is None else ledger.key.public
     with server.store.snapshot() as rows:
@@ -147,13 +147,13 @@ _KEPT: WeakKeyDictionary[Server, dict[str, Scores]] = WeakKeyDictionary()
 
 
 def scores_of(server: Server, ledger: Ledger) -> Scores:
-    """What a guard's ledger says about its boards; each worker keeps what it has read of a ledger."""
+    """Return what a guard's ledger says about its boards; each worker keeps what it has read of a ledger."""
     kept = _KEPT.setdefault(server, {})
     return kept.setdefault(ledger.dataset, Scores(ledger))
 
 
 def facts_of(entry: Entry, state: GuardState) -> dict[str, Any]:
-    """What may be shown of an answered submission to whoever made it."""
+    """Return what may be shown of an answered submission to whoever made it."""
     question, place = entry.body["question"], place_of(entry)
     stored = GuardedAnswer.stored(entry.body["answer"], entry.sequence, repeated=True)
     answer = stored.doubted(state.doubt(entry.sequence))
@@ -172,12 +172,12 @@ def facts_of(entry: Entry, state: GuardState) -> dict[str, Any]:
 
 
 def board_of(policy: Policy, name: str | None) -> Board:
-    """The board that a request names, or the only one."""
+    """Return the board that a request names, or the only one."""
     return chosen_board(policy.boards, name)
 
 
 def wanted(server: Server, guard: str, caller: Caller, board: str | None) -> tuple[Board, Schema, int]:
-    """The board, and what its columns are: everything that the file is read by."""
+    """Return the board, and what its columns are: everything that the file is read by."""
     standing = server.guards.ledger(guard, caller).look(GuardState.of)
     if SCORE not in (standing.policy.kinds or ()):
         raise QuestionRefused("predictions are not scored here: the policy has no board, or does not allow scores")

@@ -69,7 +69,7 @@ class Simulated:
         return clopper_pearson(self.covered, self.runs)[1] if self.claimed else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "answerer": self.answerer,
             "certified": self.certified,
@@ -230,7 +230,7 @@ CERTIFIED, NOT = "certified", "not certified"
 
 
 def chart(found: Sequence[Simulated], title: str) -> Any:
-    """A bar a method: the largest share of an interval that any error used, where 1 is the interval's end.
+    """Return a bar a method: the largest share of an interval that any error used, where 1 is the interval's end.
 
     The half-width stands next to it, because a wide interval is easily kept. Without intervals there is no bar.
     """

@@ -51,7 +51,7 @@ POPULATIONS = ("large", "finite")
 
 
 def tightest_population(mode: str, population: Population | None = None) -> Population:
-    """The population to count with: the one asked for, and otherwise the tightest that a mode has.
+    """Return the population to count with: the one asked for, and otherwise the tightest that a mode has.
 
     The printed form is for a large population. Mode "sharp" counts these very rows.
 
@@ -112,7 +112,7 @@ class GroupSize:
         return f"groups of at least {self.rows:,} rows ({self.mode})" + ("; larger than n" if self.vacuous else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         plain: dict[str, Any] = {"value": self.size, "rows": self.rows, "mode": self.mode, "vacuous": self.vacuous}
         if self.terms:
             plain |= {"binding": self.binding, "terms": dict(self.terms)}
@@ -327,7 +327,7 @@ SHARE = 0.5
 
 
 def fixed_terms(alpha: float, mode: str) -> dict[str, float]:
-    """The terms of Theorem 3 that depend on the tolerance alone."""
+    """Return the terms of Theorem 3 that depend on the tolerance alone."""
     step = 10.6 if mode == "paper" else 32 / 3
     return {
         "resolution": up(144 * math.log(6 / alpha) / alpha / alpha),
@@ -337,7 +337,7 @@ def fixed_terms(alpha: float, mode: str) -> dict[str, float]:
 
 
 def closed_size(alpha: float, load: float, mode: str) -> dict[str, float]:
-    """The five terms of Theorem 3, `load = zeta + ln(16 r)` or what a sharper count puts there. Not checked.
+    """Return the five terms of Theorem 3, `load = zeta + ln(16 r)` or what a sharper count puts there. Not checked.
 
     Examples
     --------

@@ -132,7 +132,7 @@ class TwoParameter:
         return self.nats
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"value": self.nats, "eta": self.eta, "t": self.t, "dhat": self.dhat}
 
 

@@ -79,7 +79,7 @@ class LargestEpsilon:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         plain = {"value": self.epsilon, "mode": self.mode, "feasible": self.feasible}
         return plain | ({"reason": self.reason} if self.reason else {}) | dict(self.details)
 
@@ -127,7 +127,7 @@ def _settle(epsilon: float, forward: Callable[[float], GroupSize], size: int) ->
 def pure_epsilon_at(
     alpha: float, lam: float, n: int, size: int, mode: str = "paper", population: Population = "large"
 ) -> LargestEpsilon:
-    """The inverse of `pure_size_at`. Arguments are not checked."""
+    """Return the inverse of `pure_size_at`. Arguments are not checked."""
     budget, reason = nats_budget(alpha, lam, n, size, mode)
     if reason is not None:
         return LargestEpsilon(0.0, mode, reason, {"population": population})
@@ -142,7 +142,7 @@ def pure_epsilon_at(
 
 
 def approx_epsilon_at(alpha: float, lam: float, n: int, size: int, mode: str = "paper") -> LargestEpsilon:
-    """The inverse of `approx_size_at` at the largest delta of Theorem 8. Arguments are not checked."""
+    """Return the inverse of `approx_size_at` at the largest delta of Theorem 8. Arguments are not checked."""
     budget, reason = nats_budget(alpha, lam, n, size, mode)
     if mode == "paper" and reason is None and budget <= math.log(2):  # Theorem 8 prints ln(32 r)
         reason = f"beta over groups is too small for groups of {size:,} rows"

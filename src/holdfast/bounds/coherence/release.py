@@ -215,7 +215,7 @@ LN4, LN8 = math.log(4), math.log(8)
 
 
 def release_size_at(alpha: float, lam: float, log_values: float, n: int | None, mode: str) -> GroupSize:
-    """The direct union over reports at `Lambda = lam`. Arguments are not checked.
+    """Return the direct union over reports at `Lambda = lam`. Arguments are not checked.
 
     A predictor made from one fixed report is fixed before the split, so chance bounds its failure by `p`, and all
     `K` reports together fail with probability at most `K p`. No max-information and no slack. Derived, reviewed.
@@ -377,7 +377,7 @@ def column_release_size(
 
 
 def unequal_halves(alpha: float, lam: float, n: int) -> float:
-    """An earlier repair of Theorem 9, `sqrt(n L) (2/alpha + sqrt(4/alpha^2 + 1))`: valid, larger. Not checked.
+    """Return an earlier repair of Theorem 9, `sqrt(n L) (2/alpha + sqrt(4/alpha^2 + 1))`: valid, larger. Not checked.
 
     Examples
     --------

@@ -69,7 +69,7 @@ def mixing_sum(
 
 
 def mixing_coefficients(deltas: Sequence[float], lags: int, tail: Tail = "markov") -> NDArray[np.float64]:
-    """The coefficients of lags 1 to `lags`, beyond the declared ones by an upper bound.
+    """Return the coefficients of lags 1 to `lags`, beyond the declared ones by an upper bound.
 
     "markov" uses `delta_{j l + r} <= delta_l^j delta_r`, which needs a Markov chain; "hold" repeats the last declared
     coefficient, which needs only that they do not increase. Both are bounds; a coefficient is never padded with 0.

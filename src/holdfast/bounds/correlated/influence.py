@@ -269,7 +269,7 @@ class QuiltTerms:
         return up(self.size * epsilon_dp + surcharge)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "size": self.size,
             "influence": self.influence,
@@ -419,7 +419,7 @@ class ChainLevel:
         return 2 * self.d
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "value": self.epsilon_dp,
             "rows": self.rows,

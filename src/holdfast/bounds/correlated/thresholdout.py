@@ -292,7 +292,7 @@ def terms(
     alpha: float = 1 / 3,
     method: Method = "repaired",
 ) -> Terms:
-    """The two requirements on `n` when `eps <= alpha tau` is asked for.
+    """Return the two requirements on `n` when `eps <= alpha tau` is asked for.
 
     "repaired" and "sharp": `chi ceil(ln(a chi/beta)/(r tau^2))` with `a` 4 or 3, and `9 B K/(4 sigma (alpha tau -
     w))`. "paper": the printed `9 ln(4/beta)/tau^2` and `9 B K/(4 sigma (tau/3 - 4 b))`, eqs. (7) and (8). A
@@ -345,7 +345,7 @@ def _door(budget: int, sigma: float, tau: float, beta: float) -> tuple[int, floa
 
 
 def least_whole(holds: Callable[[int], bool], top: int = MOST) -> float:
-    """The smallest whole number in [1, top] at which a predicate that turns true holds; `inf` where none does.
+    """Return the smallest whole number in [1, top] at which a predicate that turns true holds; `inf` where none does.
 
     Examples
     --------
@@ -357,7 +357,7 @@ def least_whole(holds: Callable[[int], bool], top: int = MOST) -> float:
 
 
 def most_whole(holds: Callable[[int], bool], top: int = MOST) -> int:
-    """The largest whole number in [1, top] at which a predicate that turns false holds; 0 where none does.
+    """Return the largest whole number in [1, top] at which a predicate that turns false holds; 0 where none does.
 
     Examples
     --------
@@ -369,7 +369,7 @@ def most_whole(holds: Callable[[int], bool], top: int = MOST) -> int:
 
 
 def least_accuracy(excess: Callable[[float], float]) -> float:
-    """The smallest `tau` below 1 at which an increasing function is at least 0; `inf` where none is.
+    """Return the smallest `tau` below 1 at which an increasing function is at least 0; `inf` where none is.
 
     Examples
     --------
@@ -608,7 +608,7 @@ class RunPlan:
         return text + (f"; {self.note}" if self.note else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; what an infeasible plan does not have is None."""
+        """Return plain data; what an infeasible plan does not have is None."""
         plain: dict[str, Any] = {
             "value": self.n,
             "feasible": self.feasible,
@@ -646,7 +646,7 @@ def run_covered(
 def run_excess(
     n: int, tau: float, beta: float, questions: int, budget: int, quilt: QuiltTerms, split: float, method: Method
 ) -> float:
-    """How far the logarithm of the failure probability of each question is below its share."""
+    """Return how far the logarithm of the failure probability of each question is below its share."""
     each = _each(tau, beta, questions, budget, split, method)
     return math.log(each.beta) - log_failure(n, budget, each.sigma, each.tau, quilt, method)
 
@@ -669,7 +669,7 @@ def plan_run(
     split: float = 0.5,
     method: Method = "sharp",
 ) -> RunPlan:
-    """The fewest records that Theorem 2 asks for, over all given quilts; each must be valid for every record.
+    """Return the fewest records that Theorem 2 asks for, over all given quilts; each must be valid for every record.
 
     Choosing the quilt is choosing a proof, so the best may be taken; it depends on the model only. Time: about 100
     evaluations a quilt.
@@ -746,7 +746,7 @@ def printed_run_terms(
     influence: float = 0.0,
     split: float = 0.5,
 ) -> Terms:
-    """The two requirements of the printed Theorem 2, with `tau' = (1-c) tau/4` and `beta' = beta/(2m)` put in.
+    """Return the two requirements of the printed Theorem 2, with `tau' = (1-c) tau/4` and `beta' = beta/(2m)` put in.
 
     `144 ln(8m/beta)/((1-c)^2 tau^2)` and `27 B K ln(4m/beta)/((1-c) tau ((1-c) tau/12 - 4 b))`. The printed eq. (31)
     puts in `sigma` alone and asks for 8 to 175 times fewer records.

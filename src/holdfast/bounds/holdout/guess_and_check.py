@@ -24,7 +24,7 @@ _SERIES = 6 / math.pi**2
 
 
 def shown_values(grid: float, length: float = 1.0) -> int:
-    """How many cells of half-width `grid` cover an interval of the given length: `ceil(length/(2 grid))`.
+    """Return how many cells of half-width `grid` cover an interval of the given length: `ceil(length/(2 grid))`.
 
     A failure shows the midpoint of a cell, so the error is at most `grid`. The published `ceil(1/grid)` undercounts
     rounding to the nearest multiple of `grid` (0.5 gives three values, not two).

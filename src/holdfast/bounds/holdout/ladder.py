@@ -76,7 +76,7 @@ class LadderWidth:
     error: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"value": self.value, "step": self.step, "error": self.error}
 
 

@@ -55,7 +55,7 @@ class SingleThresholdPlan:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 

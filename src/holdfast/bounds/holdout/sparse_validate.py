@@ -239,7 +239,7 @@ def _log(length: int, most: int, values: int) -> float:
 
 
 def median_rounds(universe: float, questions: int, tau: float, method: Literal["best", "paper"] = "best") -> float:
-    """How many rounds can take the private branch: each halves the set of databases that are still consistent.
+    """Return how many rounds can take the private branch: each halves the set of databases that are still consistent.
 
     The set starts with `|X|^t` databases and never becomes empty, so there are at most `t log2 |X|` such rounds, with
     `t = log2(m)/alpha^2` and `alpha = tau/3` (Lemma 37). *best* uses a whole `t` and never counts more than `m`

@@ -100,7 +100,7 @@ def thresholdout_epsilon(
 
 
 def lemma24_size(budget: int, sigma: float, tau: float, beta: float, branch: Branch = "pure") -> float:
-    """Rows at which one question, whatever it is, generalises to `tau` with probability `1 - beta` (Lemma 24).
+    """Return rows at which one question, whatever it is, generalises to `tau` with probability `1 - beta` (Lemma 24).
 
     - *pure*: `max(2B/(sigma tau), ln(6/beta)/tau^2)`;
     - *exact*: with `delta = beta tau/(26 ln(26/tau))`,
@@ -163,7 +163,7 @@ def theorem25_parameters(tau: float, beta: float, questions: int) -> Parameters:
 
 
 def theorem25_size(tau: float, beta: float, questions: int, budget: int, branch: Branch = "pure") -> float:
-    """Rows that Theorem 25 asks for, all constants substituted: `lemma24_size(B, sigma, tau/8, beta/(2m))`.
+    """Return rows that Theorem 25 asks for, all constants substituted: `lemma24_size(B, sigma, tau/8, beta/(2m))`.
 
     *Theorem 25.* With the parameters above and this many rows, the probability is at most `beta` that some question
     `i <= m` has `|a_i - P[phi_i]| >= tau` while fewer than `B` questions had a training error above `tau/2`.
@@ -182,7 +182,7 @@ def theorem25_size(tau: float, beta: float, questions: int, budget: int, branch:
 
 
 def theorem25_budget(n: int, tau: float, beta: float, questions: int, branch: Branch = "pure") -> int:
-    """The largest budget at which Theorem 25 asks for at most `n` rows, at most `questions`; 0 when none does.
+    """Return the largest budget at which Theorem 25 asks for at most `n` rows, at most `questions`; 0 when none does.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def theorem25_accuracy(
 
 
 def theorem25_questions(n: int, tau: float, beta: float, budget: int) -> float:
-    """How many questions the pure branch allows, `(beta/4) exp(n tau^2/(1536 B))`; 0 where that is below `B`.
+    """Return how many questions the pure branch allows, `(beta/4) exp(n tau^2/(1536 B))`; 0 where that is below `B`.
 
     Examples
     --------
@@ -325,7 +325,7 @@ def thresholdout_failure(
         return 1.0
 
     def failure(share: float, best: float) -> float:
-        """The logarithm of the bound; anything from `best` on where it is sure not to be below `best`."""
+        """Return the logarithm of the bound; anything from `best` on where it is sure not to be below `best`."""
         noise, rest = share * room - lost, (1 - share) * room
         if noise <= 0 or rest <= 0:
             return 0.0
@@ -415,7 +415,7 @@ class ThresholdoutPlan:
         return text if self.certified else text + "; not certified"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
@@ -484,7 +484,7 @@ def plan_tight(
     share: float = 0.5,
     method: Literal["best", "paper"] = "best",
 ) -> ThresholdoutPlan:
-    """Rows for Thresholdout with half of `beta` for noise and half for generalisation, exactly evaluated.
+    """Return rows for Thresholdout with half of `beta` for noise and half for generalisation, exactly evaluated.
 
     Noise: `tight_sigma` at `beta/2`. Generalisation of the whole run: a run is `2B/(sigma n)`-private, and for a fixed
     transcript some question is off by more than `tau_g` with probability at most `2m exp(-2 tau_g^2 n)`; the best
@@ -792,7 +792,7 @@ def thresholdout_accuracy(
 
 
 def tight_spare(n: int, tau: float, beta: float, questions: int, budget: int) -> float:
-    """How much lower than `beta/2` the generalisation failure of `plan_tight` is on `n` rows, as a log ratio.
+    """Return how much lower than `beta/2` the generalisation failure of `plan_tight` is on `n` rows, as a log ratio.
 
     At least 0 exactly where `n` rows suffice. One evaluation of the privacy bound, so that searches stay quick.
 

@@ -43,7 +43,7 @@ def information_nats(n: int, questions: int, sigma: float, information: Informat
 
 
 def information_sigma(n: int, questions: int, nats: float, information: Information) -> float:
-    """The deviation at which `information_nats` equals `nats`."""
+    """Return the deviation at which `information_nats` equals `nats`."""
     share = 1.0 if information == "zcdp" else 0.25
     return math.sqrt(share * questions / (2 * n * nats))
 
@@ -247,7 +247,7 @@ def xu_raginsky(
 
 
 def shift_by_divergence(n: int, nats: float, beta: float) -> float:
-    """How far a choice of information `nats` among [0,1] means is off with probability at most `beta`.
+    """Return how far a choice of information `nats` among [0,1] means is off with probability at most `beta`.
 
     Under independence the event has probability `p <= 2 exp(-2 n t^2)`; its probability `P` under the joint
     distribution obeys `kl(P || p) <= B`, and `kl` rises in `P` above `p`. So `t = sqrt(ln(2/p)/(2n))` with `p < beta`
@@ -367,7 +367,7 @@ class Excess:
         return Guarantee("interval.minimisation", self.to_dict(), "rows independent; questions fixed in number")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "value": self.half_width,
             "epsilon": self.epsilon,

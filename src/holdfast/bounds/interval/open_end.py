@@ -72,7 +72,7 @@ class OpenPlan:
         return math.sqrt(self.s2 / self.n)
 
     def half_width(self, question: int) -> float:
-        """The half-width of question number `question`, counted from 1."""
+        """Return the half-width of question number `question`, counted from 1."""
         block, first = 0, 1
         while question >= first + (_FIRST_BLOCK << block):
             first += _FIRST_BLOCK << block
@@ -187,7 +187,7 @@ def _least(plan: OpenPlan, g: Array, clock: Array, before: Array, goal: Array) -
 
 @lru_cache(maxsize=64)
 def open_plan(n: int, beta: float, tuned_for: int) -> OpenPlan:
-    """The plan whose noise makes the half-width of question number `tuned_for` about least.
+    """Return the plan whose noise makes the half-width of question number `tuned_for` about least.
 
     Examples
     --------

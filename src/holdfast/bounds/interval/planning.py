@@ -74,7 +74,7 @@ def _best_gaussian(n: int, questions: int, beta: float, rows: RowLaw) -> Width:
 
 
 def best_noise(n: int, questions: int, beta: float, rows: RowLaw = "identical") -> Width:
-    """The smallest width of the plans that answer with Gaussian noise: Theorems A, B and D, without splitting.
+    """Return the smallest width of the plans that answer with Gaussian noise: Theorems A, B and D, without splitting.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class Plan:
         return f"{self.value}{' or more (the search stops there)' if self.capped else ''}: {self.width}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: the number, the winning theorem, and everything about its width."""
+        """Return plain data: the number, the winning theorem, and everything about its width."""
         plain: dict[str, Any] = {"value": self.value, "winner": self.method, "capped": self.capped}
         if self.width is None:
             return plain | {"sigma": None, "certified": True}

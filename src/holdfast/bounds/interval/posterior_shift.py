@@ -249,7 +249,7 @@ def posterior_shift(
 
 
 def posterior_shift_rows(questions: int, half_width: float, beta: float) -> int:
-    """The least `n` at which `posterior_shift` gives `half_width`: `omega kappa sqrt(k) / tau^2`, rounded up.
+    """Return the least `n` at which `posterior_shift` gives `half_width`: `omega kappa sqrt(k) / tau^2`, rounded up.
 
     Examples
     --------
@@ -334,12 +334,12 @@ class Schedule:
         return tuple(itertools.accumulate(self.counts))
 
     def sigma(self, question: int) -> float:
-        """The standard deviation for question number `question`, counted from 1."""
+        """Return the standard deviation for question number `question`, counted from 1."""
         question = arguments.whole("question", question, at_least=1, at_most=self._ends[-1])
         return self.scales[bisect.bisect_left(self._ends, question)]
 
     def sigmas(self) -> NDArray[np.float64]:
-        """All scales in order, one a question."""
+        """Return all scales in order, one per question."""
         return np.repeat(np.asarray(self.scales), self.counts)
 
     def summary(self) -> dict[str, Any]:
@@ -362,7 +362,7 @@ class Schedule:
         return plain
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; the runs are exact, so a schedule can be stored and replayed."""
+        """Return plain data; the runs are exact, so a schedule can be stored and replayed."""
         return self.summary() | {"counts": list(self.counts), "scales": list(self.scales)}
 
 
@@ -452,7 +452,7 @@ def scheduled(
 
 
 def scheduled_rows(questions: int, half_width: float, beta: float) -> int:
-    """The least `n` at which `scheduled` gives `half_width`: the width is `const/sqrt(n)`.
+    """Return the least `n` at which `scheduled` gives `half_width`: the width is `const/sqrt(n)`.
 
     Examples
     --------
@@ -657,7 +657,7 @@ class GridCost:
     half_width: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"value": self.value, "half_width": self.half_width}
 
 

@@ -35,7 +35,7 @@ _LEAST, _LARGEST = 1e-6, 1e6
 
 
 def total_mu(width: Width) -> float:
-    """The Gaussian differential privacy of all answers of a plan together, for replacing one row; rounded up.
+    """Return the Gaussian differential privacy of all answers of a plan together, for replacing one row; rounded up.
 
     Replacing one row moves a mean by at most `1/n`, so an answer with noise `sigma` is `1/(n sigma)`-GDP, and the
     squares add up, whatever was asked because of earlier answers.

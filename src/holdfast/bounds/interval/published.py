@@ -22,7 +22,7 @@ from holdfast.bounds.registry import theorem
 
 
 def run_delta(n: int, questions: int, sigma: float, noise: Noise) -> Callable[[float], float]:
-    """The delta of the whole run at a given epsilon.
+    """Return the delta of the whole run at a given epsilon.
 
     Gaussian: the exact curve of `sqrt(k)/(n sigma)`-Gaussian privacy, which holds for adaptive questions at a fixed
     deviation. Laplace: each answer is `1/(n sigma)`-private, hence `e tanh(e/2)`-zCDP, and the sum converts; from
@@ -44,7 +44,7 @@ def noise_bound(questions: int, beta: float, noise: Noise) -> float:
 
 
 def start_sigma(n: int, questions: int, noise: Noise) -> float:
-    """A noise scale of the right size: shift `sqrt(k)/(n sigma)` and noise `4 sigma` balance near here."""
+    """Return a noise scale of the right size: shift `sqrt(k)/(n sigma)` and noise `4 sigma` balance near here."""
     return math.sqrt(math.sqrt(questions) / (2 * n)) * (1.0 if noise == "gaussian" else 0.7)
 
 

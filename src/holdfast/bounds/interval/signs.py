@@ -114,7 +114,7 @@ def log_spread(theta: Array, clock: Array, questions: Array) -> Array:
 
 
 def log_tail(t: Array, s2: Array, b2: Array) -> Array:
-    """An upper bound of `log kappa_1 = sup_{w >= 0} [log Q((t - b w)/s) - w^2/2]`, within 1e-10.
+    """Return an upper bound of `log kappa_1 = sup_{w >= 0} [log Q((t - b w)/s) - w^2/2]`, within 1e-10.
 
     The function is concave and its slope is convex in `w`, so Newton's steps rise from a start left of the maximum. Its
     second derivative is at most -1: adding half the squared slope gives an upper bound wherever the steps stop.
@@ -376,7 +376,7 @@ class Shape:
         return np.array([np.interp(every, nodes, row) for row in found])
 
     def least(self, counts: Array, s2: Array, start: float | None = None) -> float:
-        """The least half-width, in units, that the schedule certifies, to a relative 1e-7 and rounded up."""
+        """Return the least half-width, in units, that the schedule certifies, to a relative 1e-7 and rounded up."""
         low, high = self.excess, 8.0 if start is None else start
         while self.certify(high, counts, s2).failure > self.beta:
             low, high = high, high * (1.5 if start is None else 1.05)
@@ -557,7 +557,7 @@ def _stationary(shape: Shape, counts: Array, a: float) -> Array | None:
     log_scales = np.log(scales)
 
     def curve(lam: float) -> Array:
-        """The largest log s2 at each clock whose level is at most `lam`; nan where there is none."""
+        """Return the largest log s2 at each clock whose level is at most `lam`; nan where there is none."""
         out = np.full(_CLOCKS, np.nan)
         for i in range(_CLOCKS):
             below = np.flatnonzero(level[i] <= lam)
@@ -640,7 +640,7 @@ class SignPlan:
 
 
 def certified(shape: Shape, counts: Array, scales: Array, a: float) -> SignPlan:
-    """The plan whose certificate holds for these very doubles: the half-width is raised until it does."""
+    """Return the plan whose certificate holds for these very doubles: the half-width is raised until it does."""
     sigma = np.asarray(scales, dtype=float)
     s2 = shape.n * sigma * sigma
     half_width = up(a / shape.root, 16)
@@ -712,7 +712,7 @@ _LAWS = {"identical": "independent and identically distributed", "independent": 
 
 
 def sign_width(plan: SignPlan, method: str, variant: str, more: Mapping[str, float] | None = None) -> Width:
-    """The plan as a `Width` of the theorem `method`; `more` joins what it was tuned with."""
+    """Return the plan as a `Width` of the theorem `method`; `more` joins what it was tuned with."""
     shape, certificate = plan.shape, plan.certificate
     return Width(
         plan.half_width,

@@ -29,7 +29,7 @@ _LEAST_SPREAD = 1e-4
 
 
 def hellinger_shortfall(horizon: float, deviation: float, slack: float, beta: float) -> float:
-    """A bound on `ES_beta(Y)` after questions that charged `horizon` in all.
+    """Return a bound on `ES_beta(Y)` after questions that charged `horizon` in all.
 
     The charge of a question is `max(d, s)^2/(4 n^2 sigma^2)`, `d` its own deviation and `s = deviation` that of the
     plan. With `alpha = 1 + e/s` and `gamma = (1/(s e) + 1/s^2)/alpha`, `e = slack > 0` any number fixed in advance,
@@ -79,7 +79,7 @@ class SmallVariance:
     horizon: float
 
     def half_width(self, deviation: float) -> float:
-        """The half-width for a question of this deviation under the population."""
+        """Return the half-width for a question of this deviation under the population."""
         return up(self.noise + 2 * deviation * self.shift + self.shift**2, 16)
 
     def charge(self, deviation: float) -> float:
@@ -87,7 +87,7 @@ class SmallVariance:
         return up((max(deviation, self.deviation) / (2 * self.n * self.sigma)) ** 2, 8)
 
     def interval(self, answer: float, slack: float = 0.0) -> tuple[float, float]:
-        """All `p` within their own half-width of an answer in [0, 1]; `slack` is added for rounding.
+        """Return all `p` within their own half-width of an answer in [0, 1]; `slack` is added for rounding.
 
         A [0,1] function of mean `p` has variance at most `p (1 - p)`, so the interval is that of
         `|answer - p| <= c + 2 K sqrt(p (1 - p))`, `c = noise + K^2`: the roots of a quadratic.
@@ -115,7 +115,7 @@ class SmallVariance:
         return Guarantee("interval.small-variance", parameters, ASSUMPTION)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "n": self.n,
             "questions": self.questions,

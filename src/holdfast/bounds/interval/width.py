@@ -70,7 +70,7 @@ class Width:
         return self.sigma if self.schedule is None else min(self.schedule.scales)
 
     def sigma_of(self, question: int) -> float:
-        """The noise scale of question number `question`, counted from 1."""
+        """Return the noise scale of question number `question`, counted from 1."""
         question = arguments.whole("question", question, at_least=1, at_most=self.questions)
         return self.sigma if self.schedule is None else self.schedule.sigma(question)
 
@@ -93,7 +93,7 @@ class Width:
         return "; ".join([text, *marks])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; of a schedule its numbers and three scales (`schedule.to_dict()` has every run)."""
+        """Return plain data; of a schedule its numbers and three scales (`schedule.to_dict()` has every run)."""
         plain: dict[str, Any] = {
             "value": self.half_width,
             "half_width": self.half_width,

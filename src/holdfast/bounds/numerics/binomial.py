@@ -16,7 +16,7 @@ _SMALL = tuple(math.lgamma(k + 1) - (k + 0.5) * math.log(k) + k - 0.5 * math.log
 
 
 def log_at_most(k: int, n: int, p: float) -> tuple[float, float]:
-    """A bound on `ln P(Bin(n, p) <= k)`, and the sum `P(Bin <= k) / P(Bin = k)` that goes with it.
+    """Return a bound on `ln P(Bin(n, p) <= k)`, and the sum `P(Bin <= k) / P(Bin = k)` that goes with it.
 
     For `0 <= k < n`, `k/n <= p < 1`. Downwards from `k` each probability is the one above it times a ratio, and the
     ratios fall. So the sum of any first terms plus a geometric series for the rest is an upper bound.
@@ -108,7 +108,7 @@ def binary_kl(q: float, p: float) -> float:
 
 
 def binary_kl_at_least(q: float, p: float) -> float:
-    """A number that is certainly not above the exact divergence of the two doubles, and close to it.
+    """Return a number that is certainly not above the exact divergence of the two doubles, and close to it.
 
     The two terms have opposite signs and nearly cancel where `q` is near `p`; what rounding can do to the sum is a few
     units of the terms' own sizes. Each term is a product of one logarithm, so sixteen units are ample.

@@ -63,7 +63,7 @@ class Mixture:
     noncentrality: Array
 
     def rows(self, chosen: Flags | slice) -> Mixture:
-        """The distributions of the chosen points."""
+        """Return the distributions of the chosen points."""
         if len(self.weights) == 1:
             return self
         return Mixture(self.weights[chosen], self.degrees[chosen], self.noncentrality[chosen])
@@ -165,7 +165,7 @@ class _Path:
     step: Array
 
     def rows(self, chosen: Flags) -> _Path:
-        """The rows that are not finished yet."""
+        """Return the rows that are not finished yet."""
         pull = None if self.pull is None else self.pull[chosen]
         pole = None if self.pole is None else self.pole[chosen]
         parts = (a[chosen] for a in (self.bend, self.step))
@@ -177,7 +177,7 @@ class _Path:
         return replace(path, step=0.5 * path.step, bend=0.25 * path.bend)
 
     def values(self, first: int, count: int) -> npt.NDArray[np.complex128]:
-        """The integrand at nodes `first`, `first + 1`, ... of every row."""
+        """Return the integrand at nodes `first`, `first + 1`, ... of every row."""
         y = self.step[:, None] * np.arange(first, first + count)
         bent = self.bend[:, None] * y
         t = bent * y + 1j * y

@@ -142,7 +142,7 @@ def down(x: float, ulps: int = 4) -> float:
 
 
 def digits_down(x: float, digits: int) -> float:
-    """A number as it is said to people: so many significant digits, never above what it prints as. For budgets.
+    """Return a number as it is said to people: so many significant digits, never above what it prints as. For budgets.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def digits_down(x: float, digits: int) -> float:
 
 
 def digits_up(x: float, digits: int) -> float:
-    """The same, never below. For bounds.
+    """Return the same, never below. For bounds.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class Loss:
     log_scale: float = 0.0
 
     def log_delta(self, epsilon: float) -> float:
-        """The log of `E (1 - e^(epsilon - L))_+`, rounded up; -inf where the loss never exceeds epsilon."""
+        """Return the log of `E (1 - e^(epsilon - L))_+`, rounded up; -inf where the loss never exceeds epsilon."""
         excess = self.values - epsilon
         above = excess > 0
         if not above.any():
@@ -65,7 +65,7 @@ class Loss:
 
 
 def exact_loss(counts: Counter[float]) -> Loss | None:
-    """All atoms of the composed loss, or None when there are more than `ATOMS` of them.
+    """Return all atoms of the composed loss, or None when there are more than `ATOMS` of them.
 
     `counts` says how many mechanisms have each epsilon; k of one kind have k + 1 atoms. Atoms with probability below
     e^-740 are left out.
@@ -87,7 +87,7 @@ def exact_loss(counts: Counter[float]) -> Loss | None:
 
 
 def lattice_loss(counts: Counter[float], tilt: float, *, upper: bool) -> Loss:
-    """The composed loss on a lattice, from above or from below.
+    """Return the composed loss on a lattice, from above or from below.
 
     From above, a randomized response between two lattice points is replaced by a random choice of the two neighbouring
     responses, from which it can be had by forgetting the choice; the replacement leaks at least as much. From below it
@@ -190,7 +190,7 @@ def _top(epsilon: float) -> float:
 
 
 def tilt_for_epsilon(counts: Counter[float], epsilon: float) -> float:
-    """The tilt under which the mean loss is `epsilon`; a response tilted by s has mean `e tanh((s + 1/2) e)`."""
+    """Return the tilt under which the mean loss is `epsilon`; a response tilted by s has mean `e tanh((s + 1/2) e)`."""
     return _first_tilt(counts, lambda mean, log_mgf, tilt: mean >= epsilon)
 
 

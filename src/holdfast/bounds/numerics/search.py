@@ -281,7 +281,7 @@ def first_whole(holds: Callable[[int], bool], start: int = 1) -> int: ...
 @overload
 def first_whole(holds: Callable[[int], bool], start: int = 1, *, limit: int) -> int | None: ...
 def first_whole(holds: Callable[[int], bool], start: int = 1, *, limit: int | None = None) -> int | None:
-    """The smallest whole number from `start` (at least 1) on at which a predicate that turns true holds.
+    """Return the smallest whole number from `start` (at least 1) on at which a predicate that turns true holds.
 
     By doubling and halving: about `2 log2` of it evaluations. None where it does not hold at `limit`, nor before.
 
@@ -304,7 +304,7 @@ def first_whole(holds: Callable[[int], bool], start: int = 1, *, limit: int | No
 
 
 def turning_point(excess: Callable[[int], float], start: int, limit: int = 10**18) -> int:
-    """The last whole number in `[0, limit]` at which a rising function is at most 0 (0 if there is none).
+    """Return the last whole number in `[0, limit]` at which a rising function is at most 0 (0 if there is none).
 
     `excess` is close to linear in the logarithm of its argument here (the log of a width over its target), so each
     step interpolates on that scale and then probes the neighbour that would close the bracket; a step that does not

@@ -115,13 +115,13 @@ def auc_known_scores(
     n = ones + zeros
 
     def far(a: float, tail: float) -> bool:
-        """Whether the statistic is farther from `a` than the tail allows."""
+        """Return whether the statistic is farther from `a` than the tail allows."""
         off = abs(a - 0.5)
         spread = math.sqrt(-tail / 2 * n * (square + 2 * off * distance + off * off)) * (1 + _ROOM)
         return (ones / (n - 1)) * zeros * abs(value - a) > spread
 
     def end(a: float, tail: float) -> float:
-        """The farthest point on the way from the value to `a` that the condition holds at."""
+        """Return the farthest point on the way from the value to `a` that the condition holds at."""
         if not far(a, tail):
             return a
         near, beyond = value, a
@@ -189,7 +189,7 @@ def f1_known_predictions(
         return 0.0 if whole == 0 else 2 * right / whole
 
     def limit(count: int, rows: int, tail: float, which: Side) -> float:
-        """A limit of the expected count at half of this tail."""
+        """Return a limit of the expected count at half of this tail."""
         if rows == 0:
             return 0.0
         ends = clopper_pearson(count, rows, unlike_rows(tail - math.log(2)), which)

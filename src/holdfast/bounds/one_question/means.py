@@ -120,7 +120,7 @@ class Limits(NamedTuple):
 
 
 def outwards(lower: float, upper: float, low: float, high: float, ulps: int = 4) -> Limits:
-    """The limits moved outwards by `ulps` units of the largest number around, and kept inside `[low, high]`.
+    """Return the limits moved outwards by `ulps` units of the largest number around, and kept inside `[low, high]`.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def kl(
 
 
 def kl_lower(q: float, nats: float) -> float:
-    """The least `p <= q` with `kl(q || p) <= nats`, rounded down. Arguments are not checked.
+    """Return the least `p <= q` with `kl(q || p) <= nats`, rounded down. Arguments are not checked.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def kl_lower(q: float, nats: float) -> float:
 
 
 def kl_upper(q: float, nats: float) -> float:
-    """The greatest `p >= q` with `kl(q || p) <= nats`, rounded up. Arguments are not checked.
+    """Return the greatest `p >= q` with `kl(q || p) <= nats`, rounded up. Arguments are not checked.
 
     Examples
     --------
@@ -357,7 +357,7 @@ def empirical_bernstein(
 
 
 def bernstein_half_width(spread: float, n: int, log_share: float, length: float, events: int) -> float:
-    """The half-width at sample standard deviation `spread`, rounded up; arguments are not checked.
+    """Return the half-width at sample standard deviation `spread`, rounded up; arguments are not checked.
 
     Examples
     --------
@@ -720,7 +720,7 @@ def least_tolerance(
     high: float = 1.0,
     side: Side = "both",
 ) -> float:
-    """The smallest `tau` that a pass can certify at `guess` when the rows' mean is `guess` too.
+    """Return the smallest `tau` that a pass can certify at `guess` when the rows' mean is `guess` too.
 
     It is the least `tau` such that the interval lies inside `[guess - tau, guess + tau]`: the longer arm. Parameters
     are those of `expected_half_width`; a one-sided claim needs only its own arm.
@@ -747,7 +747,7 @@ def tightest(
     high: float = 1.0,
     side: Side = "both",
 ) -> Family:
-    """The family among `families` whose interval would be shortest at the guess; the first of equals.
+    """Return the family among `families` whose interval would be shortest at the guess; the first of equals.
 
     It looks at no row, so the interval of the family that it picks is valid at the full share. List
     "clopper-pearson" only for values declared 0/1. Parameters are those of `expected_half_width`.

@@ -252,7 +252,7 @@ class Marginals:
         return _table(self.known, codes)
 
     def naive_bayes(self, lens: Lens, target: Target | None, smoothing: float) -> Predictor:
-        """The naive Bayes classifier of these counts, for the columns of the lens."""
+        """Return the naive Bayes classifier of these counts, for the columns of the lens."""
         if target is None:
             raise InvalidParameter("this learner predicts a target, and the audit has none")
         counts: dict[str, NDArray[np.float64]] = {}

@@ -134,7 +134,7 @@ class Library:
 
 
 def installed() -> tuple[str, ...]:
-    """Which of the libraries can be imported here.
+    """Return which of the libraries can be imported here.
 
     Examples
     --------

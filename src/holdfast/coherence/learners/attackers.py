@@ -196,7 +196,7 @@ class Given:
             raise InvalidParameter(f"predictions given must be one number for each of {rows} rows of the data")
 
     def for_rows(self, rows: NDArray[np.int64], lens: Lens) -> NDArray[np.float64]:
-        """The predictions for these rows of the data."""
+        """Return the predictions for these rows of the data."""
         found = self._kept.get(lens.name, self._kept.get(None))
         if found is None:
             raise InvalidParameter(f"predictions for lens {lens.name!r} were not given")

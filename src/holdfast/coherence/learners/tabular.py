@@ -57,7 +57,7 @@ def from_labels(labels: Any, positive: Any = True) -> NDArray[np.float64]:
 
 
 def from_scores(scores: Any, low: float, high: float) -> NDArray[np.float64]:
-    """A score with a known range [low, high], stretched to [-1, 1].
+    """Return a score with a known range [low, high], stretched to [-1, 1].
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Estimator:
         return _Fitted(model, matrix, self.prediction)
 
     def fresh(self) -> Any:
-        """An untrained copy of the estimator; refused if it is not there or cannot be made."""
+        """Return an untrained copy of the estimator; refused if it is not there or cannot be made."""
         with named_extras():
             from sklearn.base import clone
         if not isinstance(self.estimator, str):
@@ -232,7 +232,7 @@ class NaiveBayes:
 def bayes_predictor(
     known: Mapping[str, Values], counts: Mapping[str, NDArray[Any]], prior: NDArray[Any], smoothing: float
 ) -> Predictor:
-    """The predictor of naive Bayes: `tanh` of half the log-odds. A value that was never counted says nothing."""
+    """Return the predictor of naive Bayes: `tanh` of half the log-odds. A value that was never counted says nothing."""
     base = np.log(prior + smoothing)
     ratios: dict[str, NDArray[np.float64]] = {}
     for name, table in counts.items():
@@ -262,7 +262,7 @@ NAMES = (*_ATTACKERS, *MODELS)
 
 
 def named(name: str, **options: Any) -> Any:
-    """A built-in learner, or any scikit-learn classifier, by name.
+    """Return a built-in learner, or any scikit-learn classifier, by name.
 
     Examples
     --------
@@ -283,7 +283,7 @@ def named(name: str, **options: Any) -> Any:
 
 
 def learner_of(given: Any) -> Any:
-    """A learner from a name, an estimator or a callable.
+    """Return a learner from a name, an estimator or a callable.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class Distribution:
     note: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "learner": self.learner,
             "lens": self.lens,
@@ -71,7 +71,7 @@ class Distribution:
 
 
 def distribution(trials: Trials, learner: int, lens: int, group: int, min_cell: int = MIN_CELL) -> Distribution:
-    """The predictions of one group as counts in bins, averaged over the splits that gave predictions.
+    """Return the predictions of one group as counts in bins, averaged over the splits that gave predictions.
 
     Bins that hold some but fewer than `min_cell` members, both halves together, are joined or left out, so that no bin
     speaks about a few people. A group of fewer than twice `min_cell` members is not shown at all.
@@ -193,7 +193,7 @@ class Repeats:
     chance: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
 
@@ -220,7 +220,7 @@ class Utility:
     group: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return dict(vars(self))
 
 
@@ -238,7 +238,7 @@ def own_and_chance(
 
 
 def repeats(found: Significance, finding: GroupFinding, group: int) -> Repeats | None:
-    """The distances of one finding in order; None where there are fewer than two, or no cross-evaluation."""
+    """Return the distances of one finding in order; None where there are fewer than two, or no cross-evaluation."""
     known = own_and_chance(found, finding, group)
     if known is None or known[0].size < 2:
         return None
@@ -334,7 +334,7 @@ class Curve:
     noise: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
 
@@ -426,7 +426,7 @@ class Report:
         return "Worst offenders" if self.verdict.offenders() else "No group was found; these come closest"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for the JSON file: every number of the page."""
+        """Return plain data for the JSON file: every number of the page."""
         return {
             "schema": SCHEMA,
             "title": self.title,
@@ -460,7 +460,7 @@ def build(
     setting: Sequence[tuple[str, str]] = (),
     min_cell: int = MIN_CELL,
 ) -> Report:
-    """The report of an audit that was run, tested and judged.
+    """Return the report of an audit that was run, tested and judged.
 
     Parameters
     ----------
@@ -567,7 +567,7 @@ def _curve(found: Significance, finding: GroupFinding, group: int) -> Curve | No
 
 
 def plain_number(value: float | None) -> str:
-    """A distance for people.
+    """Return a distance for people.
 
     Examples
     --------
@@ -579,7 +579,7 @@ def plain_number(value: float | None) -> str:
 
 
 def probability(value: float | None) -> str:
-    """A p-value for people.
+    """Return a p-value for people.
 
     Examples
     --------
@@ -592,7 +592,7 @@ def probability(value: float | None) -> str:
 
 
 def corrected_p(finding: GroupFinding, level: float) -> str:
-    """The corrected p-value for people, or that no splits so few could have given one at the level."""
+    """Return the corrected p-value for people, or that no splits so few could have given one at the level."""
     if finding.p_adjusted is not None and finding.least_p > level:
         return "too few splits"
     return probability(finding.p_adjusted)

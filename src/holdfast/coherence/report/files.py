@@ -22,7 +22,7 @@ SPLITS = ("split", "learner", "lens", "group", "inside", "outside", "distance", 
 
 
 def places(path: str | Path) -> dict[str, Path]:
-    """Where the files of a report go: next to the page, with its name.
+    """Return where the files of a report go: next to the page, with its name.
 
     Examples
     --------

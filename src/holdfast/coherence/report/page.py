@@ -162,17 +162,17 @@ _ROW_NAME = 64
 
 
 def number(value: float) -> str:
-    """A coordinate."""
+    """Return a coordinate."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def text(x: float, y: float, said: str, kind: str = "", anchor: str = "start") -> str:
-    """One line of text, escaped."""
+    """Return one line of text, escaped."""
     return f'<text x="{number(x)}" y="{number(y)}" class="{kind}" text-anchor="{anchor}">{escape(said)}</text>'
 
 
 def drawing(width: float, height: float, title: str, parts: Sequence[str]) -> str:
-    """An SVG element of the parts, named for screen readers."""
+    """Return an SVG element of the parts, named for screen readers."""
     return (
         f'<svg class="chart" viewBox="0 0 {number(width)} {number(height)}" width="{number(width)}" role="img" '
         f'aria-label="{escape(title)}"><title>{escape(title)}</title>{"".join(parts)}</svg>'
@@ -193,7 +193,7 @@ def clipped(said: str, most: int) -> str:
 def heat_map(
     rows: Sequence[str], columns: Sequence[str], shades: Sequence[Sequence[tuple[float | None, str, str, bool]]]
 ) -> str:
-    """A heat map. Each cell: a shade in [0, 1] or None for no value, its text, its tooltip, whether it is solid.
+    """Return a heat map. Each cell: a shade in [0, 1] or None for no value, its text, its tooltip, whether it is solid.
 
     A cell that is not solid is hatched.
     """
@@ -337,7 +337,7 @@ _LONGEST_WORD = 20
 
 
 def html(report: Report) -> str:
-    """The whole page.
+    """Return the whole page.
 
     Examples
     --------

@@ -55,7 +55,7 @@ _T = TypeVar("_T")
 
 
 def read(plain: Any) -> Report:
-    """The report whose plain data this is; `InvalidParameter` for anything that `Report.to_dict` does not write.
+    """Return the report whose plain data this is; `InvalidParameter` for anything that `Report.to_dict` does not write.
 
     Examples
     --------

@@ -98,14 +98,14 @@ class Blocks(ListedModel):
         return self._sizes.copy()
 
     def number(self, record: int) -> int:
-        """Which block a record is in."""
+        """Return which block a record is in."""
         record = check_record(record, self.n)
         if self._places is not None:
             return int(self._places[record])
         return int(np.searchsorted(self._ends, record, side="right"))
 
     def block(self, record: int) -> Sequence[int]:
-        """The records of a record's block."""
+        """Return the records of a record's block."""
         number = self.number(record)
         low, high = int(self._starts[number]), int(self._ends[number])
         if self._members is None:
@@ -113,7 +113,7 @@ class Blocks(ListedModel):
         return tuple(self._members[low:high].tolist())
 
     def describe(self) -> str:
-        """One line."""
+        """Return one line."""
         return f"{len(self._sizes)} independent blocks of at most {int(self._sizes.max())} records, {self.n} in all"
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
@@ -124,7 +124,7 @@ class Blocks(ListedModel):
         return float("inf") if any(self.number(j) == number for j in marked) else 0.0
 
     def quilts(self, record: int) -> Iterable[Quilt]:
-        """The empty quilt only."""
+        """Return the empty quilt only."""
         block = self.block(record)
         if isinstance(block, range):
             nearby: Sequence[int] = Between(block.start, block.stop, record)
@@ -140,19 +140,19 @@ class Blocks(ListedModel):
         return quilt
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The empty quilt of a record in a largest block."""
+        """Return the empty quilt of a record in a largest block."""
         arguments.real("epsilon", epsilon, above=0)
         check_surcharge(surcharge)
         return self._largest()
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The empty quilt of a record in a largest block."""
+        """Return the empty quilt of a record in a largest block."""
         arguments.real("epsilon_dp", epsilon_dp, above=0)
         check_surcharge(surcharge)
         return self._largest()
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """The empty quilt of a record in a largest block."""
+        """Return the empty quilt of a record in a largest block."""
         return self.worst_quilt(epsilon)
 
     def effective_n(self) -> float:
@@ -165,5 +165,5 @@ class Blocks(ListedModel):
         return QuiltTerms(largest, 0.0, 0.0, largest)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"model": "blocks", "n": self.n, "sizes": self._sizes.tolist()}

@@ -76,7 +76,7 @@ class Colouring:
         return max(self.colours, len(self.classes) // (self.smallest + 1) + 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, without the colour of every record."""
+        """Return plain data, without the colour of every record."""
         return {
             "colours": self.colours,
             "smallest": self.smallest,

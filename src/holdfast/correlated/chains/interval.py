@@ -112,12 +112,12 @@ class IntervalChain(QuiltModel):
         return self._high
 
     def describe(self) -> str:
-        """One line."""
+        """Return one line."""
         sure = "" if self.confidence == 1 else f", with confidence {self.confidence:g}"
         return f"all Markov chains of {self.n} records with transition probabilities between bounds{sure}"
 
     def contains(self, transition: npt.ArrayLike) -> bool:
-        """Whether a transition matrix lies in the class."""
+        """Return whether a transition matrix lies in the class."""
         matrix = check_numbers("transition", transition)
         return bool(matrix.shape == self._low.shape and (matrix >= self._low).all() and (matrix <= self._high).all())
 
@@ -168,7 +168,7 @@ class IntervalChain(QuiltModel):
         return self._sharp(record, a, b) if charge == "sharp" else TIMES[charge] * self._influences(record, a, b)
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """A bound on the max-influence, whatever is known: evidence leaves Hilbert's distance unchanged."""
+        """Return a bound on the max-influence, whatever is known: evidence leaves Hilbert's distance unchanged."""
         record = check_record(record, self.n)
         marked, seen = check_records("quilt", quilt, self.n), check_records("known", known, self.n)
         total = 0.0
@@ -210,32 +210,32 @@ class IntervalChain(QuiltModel):
         return worst_of(np.arange(self.n), found, prices, lambda record: self._search(record, price, charge), ceiling)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt with the least noise by the class's bounds."""
+        """Return the quilt with the least noise by the class's bounds."""
         price = NoiseAt(arguments.real("epsilon", epsilon, above=0))
         return self._quilt(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt with the lowest Bayesian level by the class's bounds."""
+        """Return the quilt with the lowest Bayesian level by the class's bounds."""
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._quilt(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The best quilt of a record that needs most noise."""
+        """Return the best quilt of a record that needs most noise."""
         return self._quilt(
             self._worst(NoiseAt(arguments.real("epsilon", epsilon, above=0)), check_surcharge(surcharge))
         )
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The cheapest quilt of a record that leaks most."""
+        """Return the cheapest quilt of a record that leaks most."""
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._quilt(self._worst(price, check_surcharge(surcharge)))
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """The worst record's best quilt for the Markov Quilt Mechanism."""
+        """Return the worst record's best quilt for the Markov Quilt Mechanism."""
         return self._quilt(self._worst(NoiseAt(arguments.real("epsilon", epsilon, above=0)), "one"))
 
     def effective_n(self) -> float:
-        """Rows that the check of a fixed mean question is worth, for every chain of the class: C of 3.9."""
+        """Return rows that the check of a fixed mean question is worth, for every chain of the class: C of 3.9."""
         deltas = [
             min(_overlap(low), math.tanh(diameter / 4))
             for (low, _), diameter in zip(self._products, self.diameters, strict=True)
@@ -254,7 +254,7 @@ class IntervalChain(QuiltModel):
         return QuiltTerms(min(left + right - 1, self.n), plain, min(both, 2 * plain), min(max(left, right), self.n))
 
     def notes(self) -> tuple[str, ...]:
-        """What a certificate must say about the class."""
+        """Return what a certificate must say about the class."""
         found = []
         if self.confidence < 1:
             found.append(f"the bounds hold with probability {self.confidence:g} over the public history")
@@ -263,7 +263,7 @@ class IntervalChain(QuiltModel):
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "model": "interval chain",
             "n": self.n,
@@ -352,7 +352,7 @@ _EDGE = 1e-300
 def chain_from_history(
     history: Sequence[npt.ArrayLike], n: int, states: int, confidence: float = 0.99
 ) -> IntervalChain:
-    """All chains that public history does not rule out, with their confidence carried along.
+    """Return all chains that public history does not rule out, with their confidence carried along.
 
     Parameters
     ----------
@@ -415,7 +415,7 @@ def chain_from_history(
 
 
 def transition_counts(history: Sequence[npt.ArrayLike], states: int) -> NDArray[np.int64]:
-    """How often each state followed each, summed over paths.
+    """Return how often each state followed each, summed over paths.
 
     Examples
     --------
@@ -437,7 +437,7 @@ def transition_counts(history: Sequence[npt.ArrayLike], states: int) -> NDArray[
 
 
 def move_interval(successes: int, trials: int, level: float) -> tuple[float, float]:
-    """The probabilities that a mixture martingale does not rule out, at any time, with `level` left to chance.
+    """Return the probabilities that a mixture martingale does not rule out, at any time, with `level` left to chance.
 
     Krichevsky and Trofimov's mixture (the Beta(1/2, 1/2) distribution) in Ville's inequality; see `chain_from_history`.
 

@@ -101,11 +101,11 @@ class ChainTables:
         return found.astype(bool), inverse.reshape(-1).astype(np.int64)
 
     def law_index(self, records: Lags) -> Lags:
-        """Where the records' distributions stand in `settled`."""
+        """Return where the records' distributions stand in `settled`."""
         return np.minimum(records, len(self.settled.laws) - 1)
 
     def pattern(self, records: Lags) -> Lags:
-        """The number of each record's support; one number for all if supports are not respected."""
+        """Return the number of each record's support; one number for all if supports are not respected."""
         if not self.respect_support:
             return np.full(len(records), -1, dtype=np.int64)
         return self._patterns[1][self.law_index(records)]
@@ -133,7 +133,7 @@ class ChainTables:
         return prior_odds(self.settled.laws[where], self.settled.supports[where])
 
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """The left side of the influence, or of the sharp surcharge; 0 at the lag beyond the first record."""
+        """Return the left side of the influence, or of the sharp surcharge; 0 at the lag beyond the first record."""
         odds = self.odds(np.array([record]))[0]
         sides = np.where(np.isneginf(odds), -np.inf, 0.0)[None].repeat(len(lags), axis=0)
         for key, at in _groups(lags <= record, self.pattern(np.maximum(record - lags, 0)), lags < record):
@@ -153,7 +153,7 @@ class ChainTables:
             return np.where(np.isneginf(odds), -np.inf, near + prior)
 
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """The right side; 0 at the lag beyond the last record."""
+        """Return the right side; 0 at the lag beyond the last record."""
         room = self.n - 1 - record
         sides = np.zeros((len(lags), self.states, self.states))
         real, beyond = lags <= room, lags < room
@@ -164,7 +164,7 @@ class ChainTables:
         return sides
 
     def at_all(self, records: Lags, left: int, right: int, sharp: bool) -> Array:
-        """The surcharge of one pair of lags, cut to the room, at many records."""
+        """Return the surcharge of one pair of lags, cut to the room, at many records."""
         found = np.full(len(records), -np.inf)
         where = self.law_index(records)
         keys = np.stack(
@@ -307,12 +307,12 @@ class MarkovChain(ChainModel):
         return self._start is None
 
     def describe(self) -> str:
-        """One line."""
+        """Return one line."""
         start = "stationary start" if self.stationary else "given start"
         return f"Markov chain of {self.n} records, {self.states} states, {start}"
 
     def law(self, record: int) -> Array:
-        """The distribution of a record."""
+        """Return the distribution of a record."""
         settled = self.tables.settled
         where = min(record, len(settled.laws) - 1)
         return np.where(settled.supports[where], np.maximum(settled.laws[where], 5e-324), 0.0)
@@ -326,7 +326,7 @@ class MarkovChain(ChainModel):
         return self.tables.right(record, lags, sharp)
 
     def product(self, low: int, high: int) -> tuple[Array, Mask]:
-        """The matrix power between two records."""
+        """Return the matrix power between two records."""
         values, can = self.tables.powers.at([high - low])
         return values[0], can[0]
 
@@ -357,7 +357,7 @@ class MarkovChain(ChainModel):
         return worst_of(records, found, prices, lambda record: self._search(record, price, charge), ceiling)
 
     def effective_n(self) -> float:
-        """Rows that the check of a fixed mean question is worth: the better of C and, if stationary, D of 3.9.
+        """Return rows that the check of a fixed mean question is worth: the better of C and, if stationary, D of 3.9.
 
         The state must be the whole row, or the question must use only columns that form this chain.
         """
@@ -389,7 +389,7 @@ class MarkovChain(ChainModel):
         return QuiltTerms(size, plain, min(sharp, 2 * plain), min(max(left, right), self.n))
 
     def notes(self) -> tuple[str, ...]:
-        """What a certificate must say: zeros that no lag overcomes."""
+        """Return what a certificate must say: zeros that no lag overcomes."""
         if self.tables.powers.positive:
             return ()
         possible = self.tables.settled.supports.any(axis=0)
@@ -397,7 +397,7 @@ class MarkovChain(ChainModel):
         return () if (rows == rows[0]).all() else (ZEROS,)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         start = "stationary" if self._start is None else self._start.tolist()
         return {"model": "chain", "n": self.n, "transition": self.matrix.tolist(), "start": start} | (
             {} if self._respect_support else {"respect_support": False}
@@ -464,15 +464,15 @@ class InhomogeneousChain(ChainModel):
         return len(self._steps[0])
 
     def describe(self) -> str:
-        """One line."""
+        """Return one line."""
         return f"inhomogeneous Markov chain of {self.n} records, {self.states} states"
 
     def law(self, record: int) -> Array:
-        """The distribution of a record."""
+        """Return the distribution of a record."""
         return np.where(self._supports[record], np.maximum(self._laws[record], 5e-324), 0.0)
 
     def product(self, low: int, high: int) -> tuple[Array, Mask]:
-        """The ordered product of the steps from one record to another."""
+        """Return the ordered product of the steps from one record to another."""
         value, can = np.eye(self.states), np.eye(self.states, dtype=bool)
         for step in self._steps[low:high]:
             value, can = _times(value, can, step, step > 0)
@@ -548,7 +548,7 @@ class InhomogeneousChain(ChainModel):
         return float(price((a + b - 1).astype(np.float64), w)[0])
 
     def effective_n(self) -> float:
-        """Rows that the check of a fixed mean question is worth: C of 3.9, coefficients over all start times."""
+        """Return rows that the check of a fixed mean question is worth: C of 3.9, coefficients over all start times."""
         steps = np.array(self._steps)
         products, found = steps, [_spread(steps)]
         while found[-1] > _ENOUGH and len(found) < min(self.n - 1, _MOST):
@@ -557,7 +557,7 @@ class InhomogeneousChain(ChainModel):
         return effective_n_chain(self.n, found) if found[-1] < 1 else 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "model": "inhomogeneous chain",
             "n": self.n,

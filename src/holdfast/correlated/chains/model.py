@@ -141,7 +141,7 @@ class Objective(Protocol):
         """The price, infinite where the quilt cannot be used."""
 
     def largest_size(self, price: float) -> float:
-        """The size at which a quilt without surcharge costs `price`."""
+        """Return the size at which a quilt without surcharge costs `price`."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class NoiseAt:
         return np.where(left > 0, size / np.where(left > 0, left, 1.0), np.inf)
 
     def largest_size(self, price: float) -> float:
-        """The size with that noise scale."""
+        """Return the size with that noise scale."""
         return price * self.epsilon
 
 
@@ -171,7 +171,7 @@ class LevelAt:
         return size * self.epsilon_dp + surcharge
 
     def largest_size(self, price: float) -> float:
-        """The size with that level."""
+        """Return the size with that level."""
         return price / self.epsilon_dp
 
 
@@ -188,7 +188,7 @@ class Found:
 def best_lags(
     record: int, left_room: int, right_room: int, surcharge: Callable[[Lags, Lags], Array], price: Objective
 ) -> Found:
-    """The cheapest pair of lags with `1 <= a <= left_room` and `1 <= b <= right_room`.
+    """Return the cheapest pair of lags with `1 <= a <= left_room` and `1 <= b <= right_room`.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def worst_of(
     search: Callable[[int], Found],
     ceiling: float,
 ) -> Found:
-    """The most expensive of the records' cheapest quilts, without searching most records.
+    """Return the most expensive of the records' cheapest quilts, without searching most records.
 
     A record is done as soon as any known pair of lags prices it at or below the most expensive found so far. Only the
     record that looks most expensive is searched; its lags are then tried on all that are left.
@@ -316,11 +316,11 @@ class ChainModel(QuiltModel):
 
     @abstractmethod
     def product(self, low: int, high: int) -> tuple[Array, Mask]:
-        """The transition probabilities from record `low` to record `high`, and which are positive."""
+        """Return the transition probabilities from record `low` to record `high`, and which are positive."""
 
     @abstractmethod
     def law(self, record: int) -> Array:
-        """The distribution of a record."""
+        """Return the distribution of a record."""
 
     @abstractmethod
     def _worst(self, price: Objective, charge: Charge) -> Found:
@@ -328,7 +328,7 @@ class ChainModel(QuiltModel):
 
     @staticmethod
     def times(charge: Charge) -> float:
-        """How many times the log ratios are charged."""
+        """Return how many times the log ratios are charged."""
         return TIMES[charge]
 
     def _guard(self, record: int, lags: int) -> float:
@@ -340,7 +340,7 @@ class ChainModel(QuiltModel):
         return 4 * self.states * lags * UNIT
 
     def quilt(self, record: int, left: int | None = None, right: int | None = None) -> Quilt:
-        """The quilt that separates `record` from the rest at `left` records before and `right` records after it.
+        """Return the quilt that separates `record` from the rest at `left` records before and `right` records after it.
 
         Parameters
         ----------
@@ -396,7 +396,7 @@ class ChainModel(QuiltModel):
         return replace(quilt, influence=quilt.influence + slack, sharp=quilt.sharp + slack)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` with the least noise at the Bayesian level `epsilon`; exact.
+        """Return the quilt of `record` with the least noise at the Bayesian level `epsilon`; exact.
 
         On a chain with the nearby set strictly between the quilt's records, the maximum over what is known nearby is
         attained when nothing is (specification 2.4, derived and reviewed), so no search over it is needed.
@@ -405,17 +405,17 @@ class ChainModel(QuiltModel):
         return self._found(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` with the lowest Bayesian level for an `epsilon_dp`-DP mechanism; exact."""
+        """Return the quilt of `record` with the lowest Bayesian level for an `epsilon_dp`-DP mechanism; exact."""
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._found(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The best quilt of a record that needs most noise at the Bayesian level `epsilon`."""
+        """Return the best quilt of a record that needs most noise at the Bayesian level `epsilon`."""
         price = NoiseAt(arguments.real("epsilon", epsilon, above=0))
         return self._found(self._worst(price, check_surcharge(surcharge)))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The cheapest quilt of a record that leaks most through an `epsilon_dp`-DP mechanism."""
+        """Return the cheapest quilt of a record that leaks most through an `epsilon_dp`-DP mechanism."""
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._found(self._worst(price, check_surcharge(surcharge)))
 

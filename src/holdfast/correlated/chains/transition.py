@@ -87,7 +87,7 @@ def _laws(name: str, rows: Array) -> Array:
 
 
 def stationary_law(transition: Array) -> Array:
-    """The stationary distribution of a chain that has exactly one.
+    """Return the stationary distribution of a chain that has exactly one.
 
     A chain has one stationary distribution if and only if it has one closed class; others raise `InvalidParameter`.
     Computed by elimination without subtraction (Grassmann, Taksar and Heyman 1985), so that small probabilities keep
@@ -128,7 +128,7 @@ def stationary_law(transition: Array) -> Array:
 
 
 def reachability(edges: Mask) -> Mask:
-    """Which states can be reached from which, in any number of steps, none included.
+    """Return which states can be reached from which, in any number of steps, none included.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Powers:
         return bool((self.transition > 0).all())
 
     def at(self, lags: Sequence[int] | NDArray[np.int64]) -> tuple[Array, Mask]:
-        """The powers at `lags` (each at least 1) and their supports, both of shape `(m, k, k)`."""
+        """Return the powers at `lags` (each at least 1) and their supports, both of shape `(m, k, k)`."""
         wanted = np.asarray(lags, dtype=np.int64)
         states = len(self.transition)
         values = np.broadcast_to(np.eye(states), (len(wanted), states, states)).copy()
@@ -247,7 +247,7 @@ _CLOSE = 1e-13
 
 
 def settled_place(start: Array, transition: Array, n: int) -> tuple[int | None, list[Array]]:
-    """The place from which on the distribution is stationary, and the distributions of all places up to there.
+    """Return the place from which on the distribution is stationary, and the distributions of all places up to there.
 
     Two distributions count as equal when they have one support and no probability differs by more than one part in
     1e13. The place is None for a chain that does not get there within 2000 steps (a periodic one never does); the

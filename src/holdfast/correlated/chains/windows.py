@@ -237,17 +237,17 @@ class WindowModel(ListedModel):
         return self.n
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` that maximises `(epsilon - surcharge) / size` among the windows."""
+        """Return the quilt of `record` that maximises `(epsilon - surcharge) / size` among the windows."""
         epsilon = arguments.real("epsilon", epsilon, above=0)
         return self._searched(check_record(record, self.n), self._best(epsilon, surcharge))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` that minimises `size * epsilon_dp + surcharge` among the windows."""
+        """Return the quilt of `record` that minimises `size * epsilon_dp + surcharge` among the windows."""
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         return self._searched(check_record(record, self.n), self._cheapest(epsilon_dp, surcharge))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The best quilt of the record that needs most noise.
+        """Return the best quilt of the record that needs most noise.
 
         The middle is searched first. Its window, cut to the room that another record has, shows for nearly all others
         that they need no more; only the rest are searched.
@@ -256,7 +256,7 @@ class WindowModel(ListedModel):
         return self._worst(self._best(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The cheapest quilt of the record that leaks most at `epsilon_dp`."""
+        """Return the cheapest quilt of the record that leaks most at `epsilon_dp`."""
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         return self._worst(self._cheapest(epsilon_dp, surcharge))
 
@@ -395,7 +395,7 @@ class OrderChain(WindowModel):
         return int(self._states)
 
     def describe(self) -> str:
-        """One line that says what is declared."""
+        """Return one line that says what is declared."""
         start = "stationary start" if self._stationary else "given start"
         return f"chain of order {self.order} of {self.n} records, {self.states} states, {start}"
 
@@ -403,16 +403,16 @@ class OrderChain(WindowModel):
         return f"<{self.describe()}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The declaration as plain data."""
+        """Return the declaration as plain data."""
         start: Any = "stationary" if self._stationary else self._laws[0].reshape((self.states,) * self.order).tolist()
         return {"model": "order chain", "n": self.n, "kernel": self._kernel.tolist(), "start": start}
 
     def notes(self) -> tuple[str, ...]:
-        """What a certificate must say: zeros that make Birkhoff's bound infinite."""
+        """Return what a certificate must say: zeros that make Birkhoff's bound infinite."""
         return () if math.isfinite(self._diameter) else (ZEROS,)
 
     def effective_n(self) -> float:
-        """Rows that the check of a fixed mean question is worth: 3.9, row C, for the chain of `r`-tuples.
+        """Return rows that the check of a fixed mean question is worth: 3.9, row C, for the chain of `r`-tuples.
 
         With a given start the first `r - 1` records have no full tuple before them, so each lag is taken `r - 1` steps
         later, which only raises its coefficient.
@@ -552,7 +552,7 @@ class HiddenChain(WindowModel):
         self._reading = projective_diameter(log_of(self._emission))
 
     def describe(self) -> str:
-        """One line that says what is declared."""
+        """Return one line that says what is declared."""
         hidden, seen = self._emission.shape
         start = "stationary start" if self._stationary else "given start"
         return f"hidden chain of {self.n} records, {hidden} hidden states, {seen} readings, {start}"
@@ -561,7 +561,7 @@ class HiddenChain(WindowModel):
         return f"<{self.describe()}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The declaration as plain data."""
+        """Return the declaration as plain data."""
         return {
             "model": "hidden chain",
             "n": self.n,
@@ -571,11 +571,11 @@ class HiddenChain(WindowModel):
         }
 
     def notes(self) -> tuple[str, ...]:
-        """What a certificate must say: zeros that make Birkhoff's bound infinite."""
+        """Return what a certificate must say: zeros that make Birkhoff's bound infinite."""
         return () if math.isfinite(self._step) and math.isfinite(self._reading) else (ZEROS,)
 
     def effective_n(self) -> float:
-        """Rows that the check of a fixed mean question is worth: that of the hidden chain (specification 3.9).
+        """Return rows that the check of a fixed mean question is worth: that of the hidden chain (specification 3.9).
 
         State and reading together form a chain whose coefficients and operator norm are at most the hidden chain's.
         """

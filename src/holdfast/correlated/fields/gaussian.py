@@ -54,7 +54,7 @@ class GaussianField:
 
     @classmethod
     def autoregressive(cls, n: int, coefficients: float | Sequence[float], *, deviation: float = 1.0) -> GaussianField:
-        """A stationary Gaussian autoregression `X_t = a_1 X_{t-1} + ... + a_p X_{t-p} + noise`.
+        """Return a stationary Gaussian autoregression `X_t = a_1 X_{t-1} + ... + a_p X_{t-p} + noise`.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class GaussianField:
         return self._operator_norm is not None
 
     def describe(self) -> str:
-        """One line that says what is declared."""
+        """Return one line that says what is declared."""
         ties = (self._precision.matrix.nnz - self.n) // 2
         return f"{self._label}, {self.n} records, {ties} ties"
 
@@ -124,7 +124,7 @@ class GaussianField:
         return shift(self._precision, self._weights(weights)[:, 0], i, np.array(fixed, dtype=np.int64))
 
     def worst_shift(self, weights: npt.ArrayLike | None = None, reach: npt.ArrayLike = 1.0) -> Leak:
-        """The largest `reach_i * shift(i, S)` over every record and everything that may be known.
+        """Return the largest `reach_i * shift(i, S)` over every record and everything that may be known.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class GaussianField:
         return float(w @ self._precision.solve(w) / (w**2 @ self._precision.inverse_diagonal))
 
     def effective_n(self) -> float:
-        """Rows that the check of a fixed mean question is worth (3.9).
+        """Return rows that the check of a fixed mean question is worth (3.9).
 
         A stationary first-order autoregression has `n (1 - |phi|)/(1 + |phi|)` (row D), independent parts count as
         blocks (row A); for anything else nothing is proved.

@@ -149,7 +149,7 @@ class Precision:
         return diagonal
 
     def sub(self, keep: npt.NDArray[np.int64]) -> Precision:
-        """The field given the values of every other node: rows and columns of `J` are dropped, nothing else."""
+        """Return the field given the values of every other node: rows and columns of `J` are dropped, nothing else."""
         return Precision(self.matrix[keep][:, keep])
 
 
@@ -176,7 +176,7 @@ def _symmetric(name: str, matrix: Any) -> Any:
 
 
 def precision_of(covariance: Any) -> Precision:
-    """The precision of a covariance matrix.
+    """Return the precision of a covariance matrix.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def precision_of(covariance: Any) -> Precision:
 
 
 def autoregression_precision(n: int, coefficients: Sequence[float], deviation: float = 1.0) -> Any:
-    """The precision of `X_t = a_1 X_{t-1} + ... + a_p X_{t-p} + noise`, `n` steps long, as sparse rows.
+    """Return the precision of `X_t = a_1 X_{t-1} + ... + a_p X_{t-p} + noise`, `n` steps long, as sparse rows.
 
     The density is that of the first `p` records, which have their stationary distribution, times that of the noise of
     each later step. So the matrix is the sum of the squares of these noises, as a quadratic form, plus the inverse

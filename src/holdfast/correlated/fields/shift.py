@@ -153,7 +153,7 @@ def shift(precision: Precision, weights: Array, record: int, known: npt.NDArray[
 
 
 def worst_leak(precision: Precision, weights: Array, scales: Array, reach: Array) -> Leak:
-    """The largest leak over every record and every known set.
+    """Return the largest leak over every record and every known set.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ class MeanBound:
         return MeanFamily(self.name, self.ends, curved=self.blocks is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back."""
+        """Return plain data that `from_dict` reads back."""
         return asdict(self)
 
     @classmethod
@@ -126,7 +126,7 @@ GROUPS = "independent groups"
 
 
 def group_sizes(sizes: Any) -> Counter[int]:
-    """How many groups have each size.
+    """Return how many groups have each size.
 
     Examples
     --------
@@ -142,12 +142,12 @@ def group_sizes(sizes: Any) -> Counter[int]:
 
 
 def total_rows(counted: Mapping[int, int]) -> int:
-    """Rows of all groups."""
+    """Return rows of all groups."""
     return arguments.whole("n", sum(size * many for size, many in counted.items()), at_least=1, at_most=MOST)
 
 
 def together(routes: Mapping[int, MeanBound], counted: Mapping[int, int]) -> MeanBound:
-    """The route of independent groups, `counted[k]` of which have `k` rows and the bound `routes[k]`.
+    """Return the route of independent groups, `counted[k]` of which have `k` rows and the bound `routes[k]`.
 
     A group's sum is sub-Gaussian with proxy `k^2 / (4 effective_k)`, times its start ratio, about a mean that is off by
     at most `k bias_k`. For independent groups proxies add, ratios multiply, and biases average. Derived.
@@ -248,7 +248,7 @@ class DependentRows:
 
     @classmethod
     def m_dependent(cls, n: int, m: int) -> DependentRows:
-        """Rows that are independent whenever they are more than `m` apart: moving averages, overlapping windows.
+        """Return rows that are independent whenever they are more than `m` apart: moving averages, overlapping windows.
 
         Examples
         --------
@@ -268,7 +268,7 @@ class DependentRows:
 
     @classmethod
     def chain(cls, n: int, deltas: Sequence[float], *, tail: Tail = "markov", gap: int | None = None) -> DependentRows:
-        """A chain of rows, with any start and also inhomogeneous, given by bounds on its mixing coefficients.
+        """Return a chain of rows, with any start and also inhomogeneous, given by bounds on its mixing coefficients.
 
         Parameters
         ----------
@@ -315,7 +315,7 @@ class DependentRows:
 
     @classmethod
     def markov(cls, n: int, matrix: npt.ArrayLike, *, gap: int | None = None, last: int | None = None) -> DependentRows:
-        """A stationary finite-state chain given by its transition matrix.
+        """Return a stationary finite-state chain given by its transition matrix.
 
         Parameters
         ----------
@@ -364,7 +364,7 @@ class DependentRows:
     def autoregressive(
         cls, n: int, coefficient: float, *, gap: int | None = None, last: float | Sequence[float] | None = None
     ) -> DependentRows:
-        """A stationary Gaussian AR(1), also with several independent columns that share the coefficient.
+        """Return a stationary Gaussian AR(1), also with several independent columns that share the coefficient.
 
         Its operator norm is `|coefficient|`. It never forgets in total variation, so with earlier training rows of the
         same series `last`, the last of them in standard units, is needed: one number for every column that any
@@ -428,7 +428,7 @@ class DependentRows:
 
     @classmethod
     def of(cls, model: DependenceModel) -> DependentRows:
-        """The rows of a dependence model, by its own effective size; training rows must be independent of them.
+        """Return the rows of a dependence model, by its own effective size; training rows must be independent of them.
 
         Examples
         --------
@@ -452,7 +452,7 @@ class DependentRows:
     # What follows from it ---------------------------------------------------------------------------------------------
 
     def narrowest(self, log_share: float) -> MeanBound:
-        """The route with the least half-width at this share; a function of the declaration alone."""
+        """Return the route with the least half-width at this share; a function of the declaration alone."""
         return min(self.routes.values(), key=lambda route: route.half_width(log_share))
 
     @property
@@ -472,14 +472,14 @@ class DependentRows:
         return self.narrowest(log_share).half_width(log_share)
 
     def terms(self, route: str) -> dict[str, Any]:
-        """What an answer's guarantee says about the rows when its interval came by `route`."""
+        """Return what an answer's guarantee says about the rows when its interval came by `route`."""
         if route not in self.routes:
             raise InvalidParameter(f"route must be one of {', '.join(self.routes)}, got {route!r}")
         used = self.routes[route]
         return {"effective_n": round(used.effective_n, 6), "start_ratio": used.start_ratio, "bias": used.bias}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back."""
+        """Return plain data that `from_dict` reads back."""
         return {"n": self.n, "model": self.model, "routes": [route.to_dict() for route in self.routes.values()]}
 
     @classmethod

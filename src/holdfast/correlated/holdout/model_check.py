@@ -87,7 +87,7 @@ class ModelReport:
         return f"the public rows {said} the model at level {self.level:g} ({found}{rest})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "passed": self.passed,
             "level": self.level,

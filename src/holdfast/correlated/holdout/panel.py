@@ -363,7 +363,7 @@ class Panel(NoCopy):
     # Saving -----------------------------------------------------------------------------------------------------------
 
     def state(self, *, secrets: bool = False) -> dict[str, Any]:
-        """The split, the report and the transcript as plain data for JSON; the rows are not in it.
+        """Return the split, the report and the transcript as plain data for JSON; the rows are not in it.
 
         Which rows are in the holdout is part of it. With `secrets` it also has what `close` would reveal. Whoever goes
         on from a state must be the only one who does.
@@ -384,7 +384,7 @@ class Panel(NoCopy):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], frame: Any) -> Panel:
-        """The panel that `state()` described, on the same table."""
+        """Return the panel that `state()` described, on the same table."""
         from holdfast.correlated.holdout.model_check import Finding
 
         panel = cls.__new__(cls)

@@ -40,7 +40,7 @@ class DependentMean(MeanQuestion):
         return tuple(self.rows.routes)
 
     def mean_family(self, name: str) -> MeanFamily:
-        """The route's interval."""
+        """Return the route's interval."""
         return self.rows.routes[name].family
 
     def chosen(self, near: float, log_share: float, binary: bool) -> str:
@@ -64,7 +64,7 @@ class PresentMean:
     present: npt.NDArray[np.bool_]
 
     def decide(self, asked: Guess | OneSided) -> Callable[[float], Outcome]:
-        """What to do with a share."""
+        """Return what to do with a share."""
         question, n = self.question, len(self.values)
         length = question.high - question.low
         some = float(np.count_nonzero(self.present)) / n
@@ -93,11 +93,11 @@ class DependentFinalists(Finalists):
     rows: DependentRows | None = None
 
     def limits(self, index: int, log_share: float, side: Side, alike: bool) -> tuple[float, float]:
-        """The declared half-width around the mean."""
+        """Return the declared half-width around the mean."""
         return self._around(float(self.means[index]), log_share, side, self.low, self.high)
 
     def gap_at_most(self, better: int, worse: int, log_share: float, alike: bool) -> float:
-        """The difference is a mean of one value a row too."""
+        """Return the difference is a mean of one value a row too."""
         length = self.high - self.low
         gap = float(self.means[better] - self.means[worse])
         return self._around(gap, log_share, "upper", -length, length)[1]

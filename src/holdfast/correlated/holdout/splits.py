@@ -45,7 +45,7 @@ class Split:
     gap: int | None = None
 
     def blocks(self) -> DependentRows:
-        """The holdout's groups as independent blocks with any dependence inside."""
+        """Return the holdout's groups as independent blocks with any dependence inside."""
         if self.kind != "groups" or self.sizes is None:
             raise GuaranteeUnavailable(
                 "only a split by groups leaves independent blocks: after a split in time declare a chain with its gap"

@@ -110,7 +110,7 @@ class CorrelatedRules(ThresholdRules):
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         return super().to_dict() | {"quilt": None if self.quilt is None else self.quilt.to_dict()}
 
     @classmethod

@@ -36,7 +36,7 @@ class Factor:
 
     @classmethod
     def of(cls, variables: Sequence[int], table: npt.ArrayLike) -> Factor:
-        """The factor of a table of non-negative numbers.
+        """Return the factor of a table of non-negative numbers.
 
         Examples
         --------
@@ -77,7 +77,7 @@ def log_sum(logs: Array, axes: tuple[int, ...], keep: bool = False) -> Array:
 
 
 def product(factors: Iterable[Factor], variables: Sequence[int], sizes: Sequence[int]) -> Factor:
-    """The product of factors as one table over `variables`, which holds every variable of theirs.
+    """Return the product of factors as one table over `variables`, which holds every variable of theirs.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class TooWide(Exception):
 def elimination_order(
     scopes: Iterable[Collection[int]], remove: Collection[int], sizes: Sequence[int]
 ) -> tuple[list[int], int]:
-    """An order in which to sum variables out, and the cells of the largest table that it builds.
+    """Return an order in which to sum variables out, and the cells of the largest table that it builds.
 
     Greedy: next is the variable whose removal makes the smallest table; ties go to the smallest index. Time
     `O(V^2 w)` for `V` variables to remove and neighbourhoods of size `w`.
@@ -144,7 +144,7 @@ def elimination_order(
 
 
 def marginal(factors: Sequence[Factor], keep: Sequence[int], sizes: Sequence[int], cells: int = CELLS) -> Factor:
-    """The product of the factors, summed over every variable that is not kept; up to a constant it is their
+    """Return the product of the factors, summed over every variable that is not kept; up to a constant it is their
     distribution.
 
     Parameters

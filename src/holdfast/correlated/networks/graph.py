@@ -15,7 +15,7 @@ Graph = tuple[frozenset[int], ...]
 
 
 def graph_of(count: int, cliques: Iterable[Collection[int]]) -> Graph:
-    """The graph on `count` nodes in which the members of each clique are joined.
+    """Return the graph on `count` nodes in which the members of each clique are joined.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def graph_of(count: int, cliques: Iterable[Collection[int]]) -> Graph:
 
 
 def directed_cycle(parents: Sequence[Collection[int]]) -> list[int] | None:
-    """A directed cycle, each node a parent of the next and the last of the first; None where there is none.
+    """Return a directed cycle, each node a parent of the next and the last of the first; None where there is none.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def reachable(graph: Graph, start: int, blocked: Collection[int] = ()) -> set[in
 
 
 def components(graph: Graph) -> list[list[int]]:
-    """The connected parts, each sorted, in the order of their smallest nodes.
+    """Return the connected parts, each sorted, in the order of their smallest nodes.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def spheres(graph: Graph, centre: int) -> Iterator[frozenset[int]]:
 
 
 def path_between(graph: Graph, start: int, end: int) -> list[int]:
-    """A shortest path, ends included; the empty list where there is none.
+    """Return a shortest path, ends included; the empty list where there is none.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def path_between(graph: Graph, start: int, end: int) -> list[int]:
 
 
 def is_tree(graph: Graph, nodes: Collection[int]) -> bool:
-    """Whether a connected part is a tree: one edge fewer than nodes.
+    """Return whether a connected part is a tree: one edge fewer than nodes.
 
     Examples
     --------

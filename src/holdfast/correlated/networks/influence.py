@@ -97,7 +97,7 @@ def largest_influence(
     limit: float = math.inf,
     cells: int = CELLS,
 ) -> float | None:
-    """The largest `I(X_quilt <- X_record | X_L)` over every `L` inside `nearby`, rounded up by one part in 1e12.
+    """Return the largest `I(X_quilt <- X_record | X_L)` over every `L` inside `nearby`, rounded up by one part in 1e12.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ class Ising(ListedModel):
         return self._n
 
     def describe(self) -> str:
-        """One line that says what is declared."""
+        """Return one line that says what is declared."""
         ties = sum(map(len, self._graph)) // 2
         return f"Ising model of {self.n} records, {ties} ties, {'a' if self._field.any() else 'no'} field"
 
@@ -117,7 +117,7 @@ class Ising(ListedModel):
         return f"<{self.describe()}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The declaration as plain data."""
+        """Return the declaration as plain data."""
         ties = [[i, j, value] for i, near in enumerate(self._ties) for j, value in near.items() if i < j]
         return {"model": "ising", "n": self.n, "couplings": ties, "field": self._field.tolist()}
 
@@ -145,7 +145,7 @@ class Ising(ListedModel):
         yield Quilt(i, (), _Others(part, i), 0.0, len(part))
 
     def effective_n(self) -> float:
-        """Rows that the check of a fixed mean question is worth: parts are independent blocks (3.9, row A)."""
+        """Return rows that the check of a fixed mean question is worth: parts are independent blocks (3.9, row A)."""
         return effective_n_blocks([len(part) for part in self._parts])
 
     def network(self, **options: Any) -> Network:

@@ -93,7 +93,7 @@ class NetworkLaw:
         self._held = {part: tuple(some) for part, some in held.items()}
 
     def of(self, node: int) -> tuple[Factor, ...]:
-        """The factors of the node's part; the others are independent of it."""
+        """Return the factors of the node's part; the others are independent of it."""
         return self._held[self.part_of[node]]
 
     def check_possible(self, cells: int) -> None:
@@ -109,7 +109,7 @@ class NetworkLaw:
                 )
 
     def record(self, record: Any) -> int:
-        """The number of a row of the database, given by number or name."""
+        """Return the number of a row of the database, given by number or name."""
         if isinstance(record, str):
             number = self._node("record", record)
             if number >= self.rows:
@@ -118,7 +118,7 @@ class NetworkLaw:
         return check_record(record, self.rows)
 
     def nodes(self, where: str, nodes: Collection[Node]) -> tuple[int, ...]:
-        """The numbers of nodes, given by number or name."""
+        """Return the numbers of nodes, given by number or name."""
         return tuple(self._node(f"{where}[{j}]", node) for j, node in enumerate(nodes))
 
     def _node(self, where: str, node: Any) -> int:
@@ -147,7 +147,7 @@ Influence = Callable[[Cut, float], float | None]
 
 
 def cut_of(graph: Graph, record: int, quilt: Collection[int], rows: int) -> Cut:
-    """The cut that a quilt makes, with the least nearby set: what the record reaches without crossing the quilt.
+    """Return the cut that a quilt makes, with the least nearby set: what the record reaches without crossing the quilt.
 
     A larger nearby set would separate too, but its records beyond the quilt may be known and then raise the influence
     (specification 2.4, reviewed). Quilt nodes that are not next to the record or to a nearby node are dropped.
@@ -290,7 +290,7 @@ def best_cut(listed: Iterator[Cut], influence: Influence, epsilon: float, surcha
 
 
 def cheapest_cut(listed: Iterator[Cut], influence: Influence, epsilon_dp: float, surcharge: Surcharge) -> Quilt:
-    """The cut with the least `size * epsilon_dp + surcharge`, found in the same way."""
+    """Return the cut with the least `size * epsilon_dp + surcharge`, found in the same way."""
     factor = _coefficient(surcharge)
     best, level = None, math.inf
     for cut in listed:
@@ -359,7 +359,7 @@ class Network(ListedModel):
         cells: int = CELLS,
         most_quilts: int = QUILTS,
     ) -> Network:
-        """A directed network: for each node its parents and its conditional table.
+        """Return a directed network: for each node its parents and its conditional table.
 
         Parameters
         ----------
@@ -414,7 +414,7 @@ class Network(ListedModel):
         cells: int = CELLS,
         most_quilts: int = QUILTS,
     ) -> Network:
-        """An undirected network: the distribution is proportional to a product of non-negative tables.
+        """Return an undirected network: the distribution is proportional to a product of non-negative tables.
 
         Parameters
         ----------
@@ -460,7 +460,7 @@ class Network(ListedModel):
         return self._law.graph
 
     def describe(self) -> str:
-        """One line that says what is declared."""
+        """Return one line that says what is declared."""
         hidden = len(self.names) - self.n
         edges = sum(map(len, self.graph)) // 2
         extra = f" and {hidden} hidden nodes" if hidden else ""
@@ -468,7 +468,7 @@ class Network(ListedModel):
         return f"{self._kind} of {self.n} records{extra}, {edges} edges in its moral graph{parts}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The declaration as plain data."""
+        """Return the declaration as plain data."""
         return {"model": self._kind.lower(), "n": self.n} | self._plain
 
     def __repr__(self) -> str:
@@ -486,7 +486,7 @@ class Network(ListedModel):
         return tuple(sorted(self.graph[self._law.record(record)]))
 
     def law(self, nodes: Sequence[Node]) -> npt.NDArray[np.float64]:
-        """The joint distribution of a few nodes as a table, one axis for each, in the order given."""
+        """Return the joint distribution of a few nodes as a table, one axis for each, in the order given."""
         wanted = self._law.nodes("nodes", nodes)
         if len(set(wanted)) != len(wanted):
             raise InvalidParameter("nodes must be different from each other")
@@ -518,7 +518,7 @@ class Network(ListedModel):
             raise _too_wide(self._cells) from None
 
     def quilt(self, record: Node, quilt: Collection[Node], remote: Collection[Node] = ()) -> Quilt:
-        """A quilt of one's own choice, checked, with its nearby set shrunk and its exact influence.
+        """Return a quilt of one's own choice, checked, with its nearby set shrunk and its exact influence.
 
         Parameters
         ----------
@@ -543,7 +543,7 @@ class Network(ListedModel):
                 yield Quilt(cut.record, cut.quilt, cut.nearby, found, cut.size)
 
     def best_quilt(self, record: Node, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` that maximises `(epsilon - surcharge) / size` among those listed.
+        """Return the quilt of `record` that maximises `(epsilon - surcharge) / size` among those listed.
 
         Exact among all quilts while the record's component has at most `most_quilts` connected sets around it and
         every table fits; otherwise more cautious. No sharper surcharge than twice the influence is known off chains.
@@ -552,12 +552,12 @@ class Network(ListedModel):
         return best_cut(self._cuts(self._law.record(record)), self._influence, epsilon, surcharge)
 
     def cheapest_quilt(self, record: Node, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` that minimises `size * epsilon_dp + surcharge`."""
+        """Return the quilt of `record` that minimises `size * epsilon_dp + surcharge`."""
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         return cheapest_cut(self._cuts(self._law.record(record)), self._influence, epsilon_dp, surcharge)
 
     def effective_n(self) -> float:
-        """Rows that the check of a fixed mean question is worth: the parts are independent blocks (3.9, row A).
+        """Return rows that the check of a fixed mean question is worth: the parts are independent blocks (3.9, row A).
 
         Inside one part nothing is proved for a general network, so a connected one is worth a single row. For the
         noise route colour the quilts (`colour_quilts`).
@@ -565,7 +565,7 @@ class Network(ListedModel):
         return effective_n_blocks([k for part in self._law.parts if (k := sum(node < self.n for node in part))])
 
     def notes(self) -> tuple[str, ...]:
-        """What a certificate must say: zeros that make the blanket of some record infinitely influenced.
+        """Return what a certificate must say: zeros that make the blanket of some record infinitely influenced.
 
         Examples
         --------

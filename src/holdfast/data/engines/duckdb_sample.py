@@ -77,7 +77,7 @@ class DuckDBSample(Sample):
         memory_mb: int | None = None,
         memory: Memory | None = None,
     ) -> Self:
-        """A sample of files, or of a table in a database file.
+        """Return a sample of files, or of a table in a database file.
 
         Parameters
         ----------

@@ -55,7 +55,7 @@ class IbisSample(Sample):
 
     @classmethod
     def of_address(cls, address: str, table: str, declared: Declared = None, row_key: str | None = None) -> Self:
-        """A sample of a table at an address as Ibis reads it, such as `mysql://reader@host/census`.
+        """Return a sample of a table at an address as Ibis reads it, such as `mysql://reader@host/census`.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class IbisSample(Sample):
 
     @classmethod
     def of_table(cls, table: Any, declared: Declared = None, row_key: str | None = None) -> Self:
-        """A sample of an Ibis table or expression, read through the connection that it came from."""
+        """Return a sample of an Ibis table or expression, read through the connection that it came from."""
         return cls._opened(_Link(None, table.get_backend()), table, declared, row_key)
 
     @classmethod
@@ -184,7 +184,7 @@ class _Link:
                 raise SampleUnavailable(_LOST) from None
 
     def rows(self, statement: str) -> list[Sequence[Any]]:
-        """All rows that a statement gives."""
+        """Return all rows that a statement gives."""
         return self.run(lambda backend: [row for part in _fetched(backend, statement, 0) for row in part])
 
     def parts(self, statement: str) -> Iterator[list[Sequence[Any]]]:

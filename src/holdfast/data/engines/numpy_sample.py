@@ -32,7 +32,7 @@ class NumPySample(Sample):
 
     @classmethod
     def open(cls, source: Mapping[str, Any], declared: Declared = None, row_key: str | None = None) -> Self:
-        """A sample of arrays; None in an array of objects and masked entries are missing.
+        """Return a sample of arrays; None in an array of objects and masked entries are missing.
 
         Examples
         --------

@@ -58,7 +58,7 @@ class PolarsSample(Sample):
 
     @classmethod
     def of_frame(cls, frame: pl.LazyFrame, declared: Declared = None, row_key: str | None = None) -> Self:
-        """A sample of a frame that is held in memory."""
+        """Return a sample of a frame that is held in memory."""
         import polars as pl
 
         types = dict(frame.collect_schema())
@@ -69,7 +69,7 @@ class PolarsSample(Sample):
     def of_files(
         cls, files: Files, declared: Declared = None, row_key: str | None = None, memory: Memory | None = None
     ) -> Self:
-        """A sample of files: Parquet is scanned, CSV is read batch by batch, or once where it is small.
+        """Return a sample of files: Parquet is scanned, CSV is read batch by batch, or once where it is small.
 
         Files whose content `memory` knows are not examined again.
         """

@@ -81,7 +81,7 @@ class PostgresSample(Sample):
     def open(
         cls, url: str, table: str, declared: Declared = None, row_key: str | None = None, timeout: float = 600.0
     ) -> Self:
-        """A sample of a table.
+        """Return a sample of a table.
 
         Parameters
         ----------

@@ -320,7 +320,7 @@ def forms(whole: Expression) -> frozenset[str]:
 
 
 def form_of(node: tree.Node, whole: Expression) -> str | None:
-    """What a node is called in errors; None for a written value."""
+    """Return what a node is called in errors; None for a written value."""
 
     def of(operand: tree.Node) -> str:
         return {"text": " of texts", "boolean": " of truth values"}.get(str(whole.facts[operand].kind), "")

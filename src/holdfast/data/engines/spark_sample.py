@@ -77,7 +77,7 @@ class SparkSample(Sample):
         session: SparkSession | str | None = None,
         table: str | None = None,
     ) -> Self:
-        """A sample of a data frame, or of Parquet files at a path that Spark can read.
+        """Return a sample of a data frame, or of Parquet files at a path that Spark can read.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ KIND_OF: Mapping[RawType, Kind] = {
 
 
 def kind_of(raw: RawType | None) -> Kind | None:
-    """The kind of what a table holds.
+    """Return the kind of what a table holds.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def ibis_type(column: Column, raw: RawType) -> str:
 
 
 def handed(dialect: str, column: Column, raw: RawType) -> str:
-    r"""The item of a `select` that hands a column over under its own name, for one of `OWN_WORDS`.
+    r"""Return the item of a `select` that hands a column over under its own name, for one of `OWN_WORDS`.
 
     Examples
     --------

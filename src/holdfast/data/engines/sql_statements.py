@@ -75,7 +75,7 @@ class Statements:
     digest: Callable[[Any], Any] | None = None
 
     def rows(self, columns: Iterable[str]) -> str:
-        """A statement that hands some columns over."""
+        """Return a statement that hands some columns over."""
         if self.dialect in OWN_WORDS:
             listed = ", ".join(handed(self.dialect, self.schema[name], self.types[name]) for name in columns)
             return f"select {listed} from {self.name}"
@@ -87,7 +87,7 @@ class Statements:
         return f"with {_SOURCE} as (select * from {self.name}) {self._sql(held.select(**given))}"
 
     def columns(self, some: Bundle) -> tuple[Column, ...]:
-        """The columns that a statement for some passes reads, in the order of their digests."""
+        """Return the columns that a statement for some passes reads, in the order of their digests."""
         names = {name for one in some for name in one.columns}
         return tuple(column for column in self.schema if column.name in names) or self.schema.columns[:1]
 
@@ -105,7 +105,7 @@ class Statements:
         return found
 
     def expected(self, some: Bundle, seen: Mapping[str, int]) -> list[int]:
-        """The digests that a statement for some passes must give, in order."""
+        """Return the digests that a statement for some passes must give, in order."""
         return [seen[column.name] for column in self.columns(some)] if seen else []
 
     def values(self, expressions: Sequence[Expression], keyed: Column) -> str:

@@ -226,7 +226,7 @@ SPELT = _rounded(50, -50, -102)
 
 
 def of_literal(value: float) -> Size:
-    """The size of one number.
+    """Return the size of one number.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def of_clipped(inner: Size, low: Size, high: Size) -> Size:
 
 
 def never_zero(node: tree.Node) -> bool:
-    """Whether a number cannot be zero by its form alone, so that it may divide without a test.
+    """Return whether a number cannot be zero by its form alone, so that it may divide without a test.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def never_zero(node: tree.Node) -> bool:
 
 
 def never_negative(node: tree.Node) -> bool:
-    """Whether a number cannot be negative by its form alone, so that it has a root."""
+    """Return whether a number cannot be negative by its form alone, so that it has a root."""
     return isinstance(node, tree.Call) and node.function in ("abs", "sqrt", "length")
 
 

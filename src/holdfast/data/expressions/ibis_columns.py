@@ -32,7 +32,7 @@ _END = "!"
 
 
 def read(table: ir.Table, schema: Schema, others: frozenset[str] = frozenset()) -> ir.Table:
-    """A table whose columns are what the language sees, under their own names.
+    """Return a table whose columns are what the language sees, under their own names.
 
     Apply it once, before anything from `compile`. A column must already have a type of its kind: any whole or
     floating-point type for numbers, boolean, string; the days or microseconds of `sql_columns` for times.
@@ -69,7 +69,7 @@ OTHER_WAYS = ("contains", "ends_with", "lower", "number literal", "starts_with",
 
 
 def compile(expression: Expression, table: ir.Table, others: frozenset[str] = frozenset()) -> ir.Value:
-    """An Ibis expression over a table that `read` has been through; `others` of `OTHER_WAYS` in their other way.
+    """Return an Ibis expression over a table that `read` has been through; `others` of `OTHER_WAYS` in their other way.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def _at_least_0(length: Any) -> Any:
 
 
 def exact_number(value: float) -> Any:
-    """A double as a whole number and powers of two, for engines that read written numbers with an error.
+    """Return a double as a whole number and powers of two, for engines that read written numbers with an error.
 
     Examples
     --------

@@ -117,7 +117,7 @@ def _at_least(left: tree.Node, right: float) -> tree.Node:
 
 
 def plain(node: tree.Node) -> tree.Node:
-    """The number behind a date or a timestamp."""
+    """Return the number behind a date or a timestamp."""
     return tree.Retyped(node, "number")
 
 
@@ -227,7 +227,7 @@ LOG_SCALE = {"ln": 1.0, "log2": 1.4426950408889634, "log10": 0.4342944819032518}
 
 
 def logarithm(operand: tree.Node, name: str) -> tree.Node:
-    """A logarithm in steps of 2**-40, within 1e-12 of the true one; NULL at zero and below.
+    """Return a logarithm in steps of 2**-40, within 1e-12 of the true one; NULL at zero and below.
 
     Ten square roots bring a number between 2**-100 and 2**100 to `y` with `|log y| < 0.068`, then
     `log y = 2 (s + s**3 / 3 + s**5 / 5 + ...)` with `s = (y - 1) / (y + 1)`. Roots and quotients are correctly rounded
@@ -363,7 +363,7 @@ LOWERED = frozenset(
 
 
 def lowered(node: tree.Node, kind_of: Callable[[tree.Node], Any]) -> tree.Node | None:
-    """The node in other forms of the language; None where it is one that compilers know.
+    """Return the node in other forms of the language; None where it is one that compilers know.
 
     Parameters
     ----------

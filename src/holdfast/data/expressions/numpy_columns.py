@@ -35,7 +35,7 @@ class Values:
 
 
 def read(column: Column, held: npt.ArrayLike, null: npt.ArrayLike | None = None) -> Values:
-    """What the language sees of an array.
+    """Return what the language sees of an array.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _read_text(column: Column, array: Array, missing: Mask | None) -> Values:
 
 
 def evaluate(expression: Expression, columns: Mapping[str, Values], n: int) -> Values:
-    """The value of an expression in every row of columns that `read` has been through.
+    """Return the value of an expression in every row of columns that `read` has been through.
 
     Examples
     --------

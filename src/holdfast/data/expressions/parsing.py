@@ -64,7 +64,7 @@ _SIGNS = {
 
 @named_extras()
 def parse(text: str) -> tree.Node:
-    """The tree of an expression.
+    """Return the tree of an expression.
 
     Parameters
     ----------
@@ -480,7 +480,7 @@ _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _MINUS, _CLOSED = range(8)
 
 
 def to_text(node: tree.Node) -> str:
-    """The text of a tree. `parse` reads it back as the same tree, unless it nests deeper than text may.
+    """Return the text of a tree. `parse` reads it back as the same tree, unless it nests deeper than text may.
 
     Examples
     --------

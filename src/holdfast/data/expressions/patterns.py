@@ -18,7 +18,7 @@ MOST_GAPS = 5
 
 @cache
 def regex(pattern: str) -> str:
-    r"""The regular expression of a pattern, without anchors; a dot in it must match line ends too.
+    r"""Return the regular expression of a pattern, without anchors; a dot in it must match line ends too.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def _literal(letter: str) -> str:
 
 @cache
 def matcher(pattern: str) -> re.Pattern[str]:
-    """The same for Python.
+    """Return the same for Python.
 
     Examples
     --------

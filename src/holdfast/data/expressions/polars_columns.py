@@ -36,7 +36,7 @@ def read(schema: Schema) -> list[pl.Expr]:
 
 
 def held(column: Column, type_: Any) -> pl.Expr:
-    """A raw column of a polars type as what is held of it: days, microseconds, whole numbers, doubles, texts.
+    """Return a raw column of a polars type as what is held of it: days, microseconds, whole numbers, doubles, texts.
 
     A decimal is the double nearest to its digits, as on every engine; parts of a microsecond are dropped.
 
@@ -82,7 +82,7 @@ def _read(column: Column) -> pl.Expr:
 
 
 def compile(expression: Expression) -> pl.Expr:
-    """A polars expression over columns that `read` has been through.
+    """Return a polars expression over columns that `read` has been through.
 
     Examples
     --------

@@ -40,7 +40,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def evaluate(expression: Expression, row: Mapping[str, Any]) -> Value:
-    """The value of an expression in one row.
+    """Return the value of an expression in one row.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def evaluate(expression: Expression, row: Mapping[str, Any]) -> Value:
 
 
 def read(held: Any, kind: Kind) -> Value:
-    """What the language sees of what a row holds.
+    """Return what the language sees of what a row holds.
 
     NaN, infinities and numbers beyond 2**100 in size are NULL; numbers below 2**-100 in size are zero; whole numbers
     become the nearest double, ties to even. A timestamp with a zone is seen in UTC. Parts of a microsecond are dropped.
@@ -175,7 +175,7 @@ def _all(truths: list[Any]) -> bool | None:
 
 
 def evaluate_call(name: str, arguments: list[Any], kind: Any = None) -> Value:
-    """A function of the list, of values; `kind` is that of the first.
+    """Return a function of the list, of values; `kind` is that of the first.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def _cast(value: Any, kind: Any, wanted: Any) -> Value:
 
 
 def in_bucket(value: Any, salt: str, below: int) -> bool:
-    """Whether a value is in the first `below` of 256 buckets: the first byte of an MD5 digest decides.
+    """Return whether a value is in the first `below` of 256 buckets: the first byte of an MD5 digest decides.
 
     Examples
     --------

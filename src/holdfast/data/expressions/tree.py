@@ -194,7 +194,7 @@ Node = (
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes directly below, in the order they are written.
+    """Return the nodes directly below, in the order they are written.
 
     Examples
     --------
@@ -281,7 +281,7 @@ _COMPARISON: tuple[ComparisonSign, ...] = ("=", "<>", "<", "<=", ">", ">=")
 
 
 def to_json(node: Node) -> Any:
-    """Plain data that `from_json` reads back as the same tree.
+    """Return plain data that `from_json` reads back as the same tree.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def to_json(node: Node) -> Any:
 
 
 def from_json(data: Any) -> Node:
-    """The tree of plain data, not yet checked against a schema.
+    """Return the tree of plain data, not yet checked against a schema.
 
     Raises
     ------

@@ -37,7 +37,7 @@ Categories = tuple[str | int | bool, ...]
 
 
 def categories_of(schema: Schema, name: str, categories: Categories | None) -> Categories:
-    """The categories, checked against the column; None takes those that the schema declares.
+    """Return the categories, checked against the column; None takes those that the schema declares.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def _test(name: tree.Name, value: str | int | bool) -> tree.Node:
 
 
 def place(held: Any, column: Column, categories: Categories, null_at: int | None = None) -> int:
-    """The place of a row's category among the categories, by definition; the place after the last is "other".
+    """Return the place of a row's category among the categories, by definition; the place after the last is "other".
 
     Examples
     --------
@@ -178,11 +178,11 @@ class Count:
         set_fields(self, expression=node_of(self.expression))
 
     def plan(self, schema: Schema) -> Plan:
-        """What an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
+        """Return what an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
         return Plan(counted=checked_kind(self.expression, schema, "boolean"))
 
     def adds(self, schema: Schema) -> Added:
-        """The definition, row by row."""
+        """Return the definition, row by row."""
         inner = checked_kind(self.expression, schema, "boolean")
         return lambda row: [(0, 1)] if python_rows.evaluate(inner, row) is True else []
 
@@ -191,7 +191,7 @@ class Count:
         return 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The request as plain data."""
+        """Return the request as plain data."""
         return {"statistic": "count", "expression": to_json(self.expression)}
 
 
@@ -212,12 +212,12 @@ class Present:
         set_fields(self, expression=node_of(self.expression))
 
     def plan(self, schema: Schema) -> Plan:
-        """What an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
+        """Return what an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
         checked_kind(self.expression, schema, *VALUE_KINDS)
         return Plan(counted=built(tree.Not(tree.IsNull(self.expression)), schema))
 
     def adds(self, schema: Schema) -> Added:
-        """The definition, row by row."""
+        """Return the definition, row by row."""
         inner = checked_kind(self.expression, schema, *VALUE_KINDS)
         return lambda row: [] if python_rows.evaluate(inner, row) is None else [(0, 1)]
 
@@ -226,7 +226,7 @@ class Present:
         return 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The request as plain data."""
+        """Return the request as plain data."""
         return {"statistic": "present", "expression": to_json(self.expression)}
 
 
@@ -260,7 +260,7 @@ class Histogram:
             set_fields(self, null_as=arguments.whole("null_as", self.null_as, at_least=0, at_most=len(self.edges) - 2))
 
     def plan(self, schema: Schema) -> Plan:
-        """What an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
+        """Return what an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
         checked_kind(self.expression, schema, "number")
         bins = len(self.edges) - 1
         branches = [branch(self.expression, "<", self.edges[0], bins)]
@@ -273,7 +273,7 @@ class Histogram:
         return Plan(cells=bins + 1, cell=cell, counted=counted)
 
     def adds(self, schema: Schema) -> Added:
-        """The definition, row by row."""
+        """Return the definition, row by row."""
         inner = checked_kind(self.expression, schema, "number")
         bins = len(self.edges) - 1
 
@@ -294,7 +294,7 @@ class Histogram:
         return len(self.edges)
 
     def to_dict(self) -> dict[str, Any]:
-        """The request as plain data."""
+        """Return the request as plain data."""
         plain = {"statistic": "histogram", "expression": to_json(self.expression), "edges": list(self.edges)}
         plain |= {} if self.null_as is None else {"null_as": self.null_as}
         return plain | ({"where_present": True} if self.where_present else {})
@@ -323,7 +323,7 @@ class QuantileCounts:
         set_fields(self, expression=node_of(self.expression), thresholds=rising("thresholds", self.thresholds, 1))
 
     def plan(self, schema: Schema) -> Plan:
-        """What an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
+        """Return what an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
         checked_kind(self.expression, schema, "number")
         last = len(self.thresholds)
         branches = [branch(self.expression, "<=", edge, at) for at, edge in enumerate(self.thresholds)]
@@ -332,7 +332,7 @@ class QuantileCounts:
         return Plan(cells=last + 2, cell=cell, running=last + 2)
 
     def adds(self, schema: Schema) -> Added:
-        """The definition, row by row."""
+        """Return the definition, row by row."""
         inner = checked_kind(self.expression, schema, "number")
         last = len(self.thresholds)
 
@@ -349,7 +349,7 @@ class QuantileCounts:
         return len(self.thresholds) + 2
 
     def to_dict(self) -> dict[str, Any]:
-        """The request as plain data."""
+        """Return the request as plain data."""
         ends = list(self.thresholds)
         return {"statistic": "quantile-counts", "expression": to_json(self.expression), "thresholds": ends}
 
@@ -431,7 +431,7 @@ class Contingency:
         return Plan(cells=cells, cell=built_whole(cell, schema, cells << len(self.columns)), counted=counted)
 
     def adds(self, schema: Schema) -> Added:
-        """The definition, row by row."""
+        """Return the definition, row by row."""
         named = self._all(schema)
 
         def added(row: Row) -> list[tuple[int, int]]:
@@ -449,7 +449,7 @@ class Contingency:
         return checked_cells(math.prod(len(categories) + 1 for _, categories, _ in self._all(schema)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The request as plain data."""
+        """Return the request as plain data."""
         assert self.categories is not None
         categories = [None if these is None else list(these) for these in self.categories]
         plain: dict[str, Any] = {"statistic": "contingency", "columns": list(self.columns), "categories": categories}
@@ -459,7 +459,7 @@ class Contingency:
 
 
 def present(columns: tuple[str, ...], schema: Schema) -> Expression:
-    """Whether a row has a value in each of these columns."""
+    """Return whether a row has a value in each of these columns."""
     parts: tuple[tree.Node, ...] = tuple(tree.Not(tree.IsNull(tree.Name(name))) for name in columns)
     return built(parts[0] if len(parts) == 1 else tree.And(parts), schema)
 
@@ -492,7 +492,7 @@ class GroupBy:
             set_fields(self, categories=tuple(self.categories))
 
     def plan(self, schema: Schema) -> Plan:
-        """What an engine adds up. Raises `InvalidParameter` where column or categories do not fit the schema."""
+        """Return what an engine adds up. Raises `InvalidParameter` where column or categories do not fit the schema."""
         inner, categories = self.inner.plan(schema), categories_of(schema, self.column, self.categories)
         cell: tree.Node = code(schema[self.column], categories, inner.cells)
         cells = checked_cells((len(categories) + 1) * inner.cells)
@@ -502,7 +502,7 @@ class GroupBy:
         return Plan(cells, whole, inner.counted, inner.added, inner.times, inner.running)
 
     def adds(self, schema: Schema) -> Added:
-        """The definition, row by row."""
+        """Return the definition, row by row."""
         inner, categories = self.inner.adds(schema), categories_of(schema, self.column, self.categories)
         length = self.inner.size(schema)
 
@@ -517,6 +517,6 @@ class GroupBy:
         return checked_cells((len(categories_of(schema, self.column, self.categories)) + 1) * self.inner.size(schema))
 
     def to_dict(self) -> dict[str, Any]:
-        """The request as plain data."""
+        """Return the request as plain data."""
         categories = None if self.categories is None else list(self.categories)
         return {"statistic": "group-by", "column": self.column, "categories": categories, "inner": self.inner.to_dict()}

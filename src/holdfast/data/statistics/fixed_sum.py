@@ -79,13 +79,13 @@ class FixedSum:
         return UNIT / self.width
 
     def steps(self, value: float | None) -> int:
-        """What a row with this value adds."""
+        """Return what a row with this value adds."""
         number = self.default if value is None else float(value)
         assert number is not None
         return math.floor((min(max(number, self.low), self.high) - self.low) * self.scale)
 
     def mean(self, total: int, n: int) -> Fraction:
-        """The mean that a sum of `n` rows stands for.
+        """Return the mean that a sum of `n` rows stands for.
 
         It is below the mean of the clipped values by less than `(1 + 2**-20) * 2**-30 * width`, and never above it by
         more than `2**-50 * width`: rounding down costs less than a step, each of three roundings 2**-53 of the width.
@@ -93,7 +93,7 @@ class FixedSum:
         return Fraction(self.low) + Fraction(self.width) * Fraction(int(total), n * UNIT)
 
     def plan(self, schema: Schema) -> Plan:
-        """What an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
+        """Return what an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
         inner = checked_kind(self.expression, schema, "number", "boolean")
         assert self.default is not None
         value = self.expression
@@ -119,7 +119,7 @@ class FixedSum:
         return Plan(added=built_whole(tree.Case(branches, tree.Number(missing)), schema, UNIT))
 
     def adds(self, schema: Schema) -> Added:
-        """The definition, row by row."""
+        """Return the definition, row by row."""
         inner = checked_kind(self.expression, schema, "number", "boolean")
         return lambda row: [(0, self.steps(python_rows.evaluate(inner, row)))]  # type: ignore[arg-type]
 
@@ -128,6 +128,6 @@ class FixedSum:
         return 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The request as plain data."""
+        """Return the request as plain data."""
         ends = {"low": self.low, "high": self.high, "default": self.default}
         return {"statistic": "fixed-sum", "expression": to_json(self.expression), **ends}

@@ -84,7 +84,7 @@ class Plan:
         return tuple(sorted({name for part in parts if part is not None for name in part.columns}))
 
     def finish(self, sums: Sequence[int]) -> Exact:
-        """The result, from the sums of all cells in order."""
+        """Return the result, from the sums of all cells in order."""
         if len(sums) != self.cells:
             raise InvalidParameter(f"sums must have one number for each of {self.cells} cells, got {len(sums)}")
         results = [int(total) * self.times for total in sums]
@@ -95,12 +95,12 @@ class Plan:
 
 
 def built(node: tree.Node, schema: Schema) -> Expression:
-    """An expression that the library builds around a checked one: larger than a question may be."""
+    """Return an expression that the library builds around a checked one: larger than a question may be."""
     return checked(node, schema, _MOST_NODES)
 
 
 def built_whole(node: tree.Node, schema: Schema, most: int) -> Expression:
-    """The same, for a cell or for what a row adds: proved to be a whole number on every row, and never NULL.
+    """Return the same, for a cell or for what a row adds: proved to be a whole number on every row, and never NULL.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def built_whole(node: tree.Node, schema: Schema, most: int) -> Expression:
 
 
 def checked_cells(cells: int) -> int:
-    """The number of cells, refused where it is too large to add up at once."""
+    """Return the number of cells, refused where it is too large to add up at once."""
     if cells > MOST_CELLS:
         raise InvalidParameter(f"cells must be at most {MOST_CELLS} in all, got {cells}; declare fewer categories")
     return cells
@@ -191,20 +191,20 @@ class Statistic(Protocol):
     """
 
     def plan(self, schema: Schema) -> Plan:
-        """What an engine adds up."""
+        """Return what an engine adds up."""
 
     def adds(self, schema: Schema) -> Added:
-        """The definition, row by row."""
+        """Return the definition, row by row."""
 
     def size(self, schema: Schema) -> int:
         """Length of the result."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The request as plain data."""
+        """Return the request as plain data."""
 
 
 def checked_kind(node: tree.Node, schema: Schema, *kinds: str) -> Expression:
-    """The expression checked against a schema, and to be of one of these kinds."""
+    """Return the expression checked against a schema, and to be of one of these kinds."""
     inner = checked(node, schema)
     if inner.kind not in kinds:
         wanted = " or a ".join("truth value" if kind == "boolean" else kind for kind in kinds)
@@ -219,7 +219,7 @@ def checked_kind(node: tree.Node, schema: Schema, *kinds: str) -> Expression:
 
 
 def branch(node: tree.Node, sign: tree.ComparisonSign, edge: float, cell: int) -> tuple[tree.Node, tree.Node]:
-    """A branch of `case` that leads from a comparison with an edge to a cell."""
+    """Return a branch of `case` that leads from a comparison with an edge to a cell."""
     return tree.Comparison(sign, node, tree.Number(edge)), tree.Number(cell)
 
 
@@ -233,7 +233,7 @@ def rising(name: str, values: Any, fewest: int) -> tuple[float, ...]:
 
 
 def end(name: str, value: Any, *, at_least: float = -tree.LARGEST, at_most: float = tree.LARGEST) -> float:
-    """A number that an expression may hold: 0, or between 2**-100 and 2**100 in size."""
+    """Return a number that an expression may hold: 0, or between 2**-100 and 2**100 in size."""
     number = arguments.real(name, value, at_least=at_least, at_most=at_most) + 0.0
     if number != 0.0 and abs(number) < tree.SMALLEST:
         raise InvalidParameter(f"{name} must be 0 or at least 2**-100 in size, got {number:g}")
@@ -251,7 +251,7 @@ def set_fields(request: Any, **values: Any) -> None:
 
 
 def of_rows(statistic: Statistic, rows: Iterable[Row], schema: Schema) -> Exact:
-    """The exact result by the interpreter, row by row: what each request means, and the oracle for every engine.
+    """Return the exact result by the interpreter, row by row: what each request means, and the oracle for every engine.
 
     Examples
     --------

@@ -56,12 +56,12 @@ class Checkpoint:
     signature: str = field(default="", repr=False)
 
     def signed(self, key: SigningKey) -> Self:
-        """The same, under somebody's signature."""
+        """Return the same, under somebody's signature."""
         named = replace(self, public_key=key.public)
         return replace(named, signature=key.sign(named._message()))
 
     def is_signed(self) -> bool:
-        """Whether the signature is that of `public_key`; whose key that is must be known from elsewhere."""
+        """Return whether the signature is that of `public_key`; whose key that is must be known from elsewhere."""
         return is_signed(self.public_key, self._message(), self.signature)
 
     def _message(self) -> bytes:
@@ -73,7 +73,7 @@ class Checkpoint:
         return asdict(self) | {"states": states, "signers": list(self.signers), "replay": dict(self.replay)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         return {"checkpoint": FORMAT} | self._plain()
 
     @classmethod

@@ -109,7 +109,7 @@ class Entry:
         states: Mapping[str, str] | None = None,
         signer: str | None = None,
     ) -> Self:
-        """The entry that comes after `head`, its hash computed.
+        """Return the entry that comes after `head`, its hash computed.
 
         Examples
         --------
@@ -151,7 +151,7 @@ class Entry:
         return read
 
     def document(self) -> str:
-        """The canonical JSON whose SHA-256 is the hash."""
+        """Return the canonical JSON whose SHA-256 is the hash."""
         return _document(
             dataset=self.dataset,
             sequence=self.sequence,
@@ -167,11 +167,11 @@ class Entry:
         )
 
     def computed_hash(self) -> str:
-        """The hash that the fields give; `hash` is what was stored."""
+        """Return the hash that the fields give; `hash` is what was stored."""
         return sha256(self.document())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: the document as an object, and the hash."""
+        """Return plain data: the document as an object, and the hash."""
         return {
             "format": FORMAT,
             "dataset": self.dataset,
@@ -234,13 +234,13 @@ def _quoted(text: str | None) -> str:
 
 
 def number_of(entry: Entry) -> int:
-    """The number that an entry's analyst knows it by."""
+    """Return the number that an entry's analyst knows it by."""
     seat = entry.body.get(SEAT)
     return entry.sequence if seat is None else int(seat["sequence"])
 
 
 def as_seen(entry: Entry) -> Entry:
-    """An entry as its analyst may see it: the same where it has no seat."""
+    """Return an entry as its analyst may see it: the same where it has no seat."""
     body = entry.body
     seat = body.get(SEAT)
     if seat is None:
@@ -257,7 +257,7 @@ def as_seen(entry: Entry) -> Entry:
 
 
 def shown_body(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What an analyst with a seat may see of the body of an answer."""
+    """Return what an analyst with a seat may see of the body of an answer."""
     return {name: value for name, value in body.items() if name not in _HIDDEN}
 
 
@@ -276,7 +276,7 @@ def canonical(name: str, value: Any) -> str:
 
 
 def check_name(name: str, value: Any) -> str:
-    """A printable text of 1 to 200 characters, which every store holds alike.
+    """Return a printable text of 1 to 200 characters, which every store holds alike.
 
     Examples
     --------
@@ -300,10 +300,10 @@ def sha256(text: str) -> str:
 
 
 def account_digest(text: str) -> str:
-    """The digest of an account's state that goes into the entry that changed it."""
+    """Return the digest of an account's state that goes into the entry that changed it."""
     return sha256(text)
 
 
 def secret_digest(salt: str, text: str) -> str:
-    """The digest of a secret state: with a fresh random salt it says nothing about the state."""
+    """Return the digest of a secret state: with a fresh random salt it says nothing about the state."""
     return sha256(f"{salt}:{text}")

@@ -52,7 +52,7 @@ def costs_of(entries: Iterable[Entry]) -> list[tuple[Cost | None, int]]:
 
 
 def to_events(costs: Iterable[tuple[Cost | None, int]]) -> list[dict[str, Any]]:
-    """The costs as events: a name of dp_accounting's, its parameters, and how often.
+    """Return the costs as events: a name of dp_accounting's, its parameters, and how often.
 
     A pure cost is a binary randomised response: every such mechanism can be made from one (Kairouz, Oh and Viswanath
     2015). A `GDP` cost is a Gaussian mechanism of noise multiplier `1/mu`. Approximate, point-wise and Renyi

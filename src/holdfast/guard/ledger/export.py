@@ -64,7 +64,7 @@ def to_csv(rows: Snapshot) -> Iterator[str]:
 
 
 def read_json(text: str) -> Snapshot:
-    """The rows of an export, for verifying.
+    """Return the rows of an export, for verifying.
 
     Examples
     --------

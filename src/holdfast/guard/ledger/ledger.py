@@ -82,7 +82,7 @@ class Backend(ABC, Source):
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[tuple[Head, Source]]:
-        """The head and a source of one moment, without a lock."""
+        """Return the head and a source of one moment, without a lock."""
 
     @abstractmethod
     def entries(self, first: int, last: int | None) -> Iterator[Entry]:
@@ -90,7 +90,7 @@ class Backend(ABC, Source):
 
     @abstractmethod
     def hashes(self, first: int, last: int) -> list[str]:
-        """The hashes of entries in order, and nothing else of them."""
+        """Return the hashes of entries in order, and nothing else of them."""
 
     @abstractmethod
     def page(self, wanted: Page) -> list[Entry]:
@@ -305,7 +305,7 @@ class Ledger(NoCopy):
             return work(View(self._dataset, source, Changes(head)))
 
     def head(self) -> Head:
-        """Where the chain ends."""
+        """Return where the chain ends."""
         return self.look(lambda view: view.head)
 
     def entries(self, first: int = 1, last: int | None = None) -> Iterator[Entry]:
@@ -314,14 +314,14 @@ class Ledger(NoCopy):
         return self._backend.entries(first, None if last is None else arguments.whole("last", last, at_least=0))
 
     def tree_head(self) -> TreeHead:
-        """How many entries there are and the root of the tree over them, signed: to be published."""
+        """Return how many entries there are and the root of the tree over them, signed: to be published."""
         if self._key is None:
             raise LedgerUnavailable("a ledger without a key signs nothing: open it with its key")
         sequence = self.head().sequence
         return TreeHead.of(self._dataset, sequence, self._tree.root(sequence), self._key)
 
     def inclusion(self, sequence: int, size: int | None = None) -> Inclusion:
-        """The path from an entry to the root over the first `size` entries, all of them if not given."""
+        """Return the path from an entry to the root over the first `size` entries, all of them if not given."""
         end = self.head().sequence
         size = end if size is None else arguments.whole("size", size, at_least=1, at_most=end)
         sequence = arguments.whole("sequence", sequence, at_least=1, at_most=size)

@@ -164,11 +164,11 @@ class MemoryStore(Store):
         return self._chains.setdefault(dataset, _Chain(self._whole))
 
     def datasets(self) -> list[str]:
-        """Every data set that has a chain here, in order."""
+        """Return every data set that has a chain here, in order."""
         return sorted(self._chains)
 
     def states(self, kind: StateKind, name: str, known: Mapping[str, int]) -> dict[str, StateRow]:
-        """The account or secret of one name on every chain that has it and is not known."""
+        """Return the account or secret of one name on every chain that has it and is not known."""
         chains = dict(self._chains)
         rows = {
             one: (chain.accounts if kind == "account" else chain.secrets).get(name) for one, chain in chains.items()

@@ -44,7 +44,7 @@ class SigningKey(NoCopy):
 
     @classmethod
     def generate(cls) -> SigningKey:
-        """A new key, from the operating system's entropy."""
+        """Return a new key, from the operating system's entropy."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         return cls(Ed25519PrivateKey.generate())
@@ -91,7 +91,7 @@ class SigningKey(NoCopy):
         return self._public
 
     def sign(self, message: bytes) -> str:
-        """The signature of a message: 128 hexadecimal digits, always the same for the same message."""
+        """Return the signature of a message: 128 hexadecimal digits, always the same for the same message."""
         return self._private.sign(message).hex()
 
     def _pem(self) -> bytes:
@@ -117,7 +117,7 @@ def is_signed(public: str, message: bytes, signature: str) -> bool:
 
 
 def check_public(name: str, text: Any) -> str:
-    """A public key in 64 hexadecimal digits, lower case."""
+    """Return a public key in 64 hexadecimal digits, lower case."""
     try:
         return _from_hex(text, 32).hex()
     except ValueError:
@@ -125,7 +125,7 @@ def check_public(name: str, text: Any) -> str:
 
 
 def head_message(dataset: str, head: Head) -> bytes:
-    """What is signed when a chain ends here."""
+    """Return what is signed when a chain ends here."""
     signed = {"holdfast": "head", "dataset": dataset, "sequence": head.sequence, "hash": head.hash}
     return to_canonical_json(signed).encode("ascii")
 
@@ -189,7 +189,7 @@ class Receipt:
 
     @classmethod
     def of(cls, entry: Entry, key: SigningKey) -> Self:
-        """The receipt of an entry that is durable. The same entry and key always give the same receipt."""
+        """Return the receipt of an entry that is durable. The same entry and key always give the same receipt."""
         stated = _stated(entry) | {"public_key": key.public}
         return cls(**stated, signature=key.sign(_message(stated)))
 
@@ -199,7 +199,7 @@ class Receipt:
         return self.seat, self.sequence
 
     def is_signed(self) -> bool:
-        """Whether the signature is that of `public_key`; whose key that is must be known from elsewhere."""
+        """Return whether the signature is that of `public_key`; whose key that is must be known from elsewhere."""
         stated = {name: value for name, value in self._plain().items() if name != "signature"}
         try:
             message = _message(stated)
@@ -208,14 +208,14 @@ class Receipt:
         return is_signed(self.public_key, message, self.signature)
 
     def differences(self, entry: Entry | None) -> list[str]:
-        """The fields in which the ledger's entry is another than this receipt says."""
+        """Return the fields in which the ledger's entry is another than this receipt says."""
         if entry is None:
             return ["sequence"]
         held = _stated(entry)
         return [name for name, value in held.items() if _text(value) != _text(getattr(self, name))]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         return {"receipt": FORMAT} | self._plain()
 
     def _plain(self) -> dict[str, Any]:

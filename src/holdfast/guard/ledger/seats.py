@@ -19,7 +19,7 @@ _PAGE = 1000
 
 
 def seat_account(analyst: str) -> str:
-    """The name of the account that holds where an analyst's chain ends.
+    """Return the name of the account that holds where an analyst's chain ends.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def seat_account(analyst: str) -> str:
 
 
 def next_seat(before: Mapping[str, Any] | None, dataset: str, analyst: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The place of an answer in its analyst's chain, after where the chain ended before.
+    """Return the place of an answer in its analyst's chain, after where the chain ended before.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def next_seat(before: Mapping[str, Any] | None, dataset: str, analyst: str, body
 
 
 def end_of(seat: Mapping[str, Any]) -> dict[str, Any]:
-    """What the account of a seat holds after an entry."""
+    """Return what the account of a seat holds after an entry."""
     return {"sequence": seat["sequence"], "hash": seat["hash"]}
 
 
 def take_seat(transaction: Transaction, analyst: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of an answer with its place in the analyst's chain, which is put down with it."""
+    """Return the body of an answer with its place in the analyst's chain, which is put down with it."""
     name = seat_account(analyst)
     seat = next_seat(transaction.account(name), transaction.dataset, analyst, body)
     transaction.put_account(name, end_of(seat))
@@ -59,7 +59,7 @@ def take_seat(transaction: Transaction, analyst: str, body: Mapping[str, Any]) -
 
 
 def seat_entries(ledger: Ledger, analyst: str) -> list[Entry]:
-    """All answers of an analyst in order, as the ledger holds them; the number of each is its place here."""
+    """Return all answers of an analyst in order, as the ledger holds them; the number of each is its place here."""
     found: list[Entry] = []
     first = 1
     while True:

@@ -81,7 +81,7 @@ class Migrations:
     kept_in: str
 
     def stored_version(self, connection: Connection) -> str | None:
-        """The version of the tables, None where there are none."""
+        """Return the version of the tables, None where there are none."""
         if not inspect(connection).has_table(self.kept_in):
             return None
         found = connection.execute(text(f"SELECT version_num FROM {self.kept_in}")).scalars().all()
@@ -290,11 +290,11 @@ class Remembered:
         self.keys, self.questions = keys or {}, questions or {}
 
     def at(self, head: Head) -> Remembered:
-        """What is remembered at `head`: this, or nothing."""
+        """Return what is remembered at `head`: this, or nothing."""
         return self if head == self.head else Remembered(head)
 
     def after(self, changes: Changes) -> Remembered:
-        """What is remembered once `changes` are durable."""
+        """Return what is remembered once `changes` are durable."""
         if len(self.accounts) + len(self.secrets) > _REMEMBERED:
             return Remembered(changes.head)
         accounts = self.accounts | {name: text for name, (text, _) in changes.accounts.items()}
@@ -302,7 +302,7 @@ class Remembered:
         return Remembered(changes.head, accounts, hidden)
 
     def learned(self, keys: Keys, questions: Questions, found: Iterable[Entry]) -> Remembered:
-        """The same states, with what entries have these keys and questions: the latest of `found`, or none."""
+        """Return the same states, with what entries have these keys and questions: the latest of `found`, or none."""
         by_key: dict[tuple[str | None, str], Entry | None] = dict.fromkeys(keys)
         by_question: dict[tuple[str | None, str], Entry | None] = dict.fromkeys(questions)
         for entry in sorted(found, key=lambda entry: entry.sequence):
@@ -335,7 +335,7 @@ class SQLSource(Source):
         self.remembered = remembered or Remembered()
 
     def head(self) -> Head:
-        """Where the chain ends."""
+        """Return where the chain ends."""
         return head_of(self._rows(HEAD))
 
     def expect(self, keys: Keys, questions: Questions) -> None:
@@ -343,12 +343,12 @@ class SQLSource(Source):
         self.remembered = self.remembered.learned(keys, questions, self.find_all(keys, questions))
 
     def signature(self) -> str | None:
-        """The signature of the head."""
+        """Return the signature of the head."""
         row = self._one(_SIGNATURE)
         return None if row is None else row.signature
 
     def account(self, name: str) -> str | None:
-        """The state of an account."""
+        """Return the state of an account."""
         known = self.remembered.accounts
         if name not in known:
             row = self._one(_ACCOUNT, name=name)
@@ -368,7 +368,7 @@ class SQLSource(Source):
         return known[name]
 
     def by_key(self, analyst: str | None, key: str) -> Entry | None:
-        """The latest entry with a key."""
+        """Return the latest entry with a key."""
         if (analyst, key) in self.remembered.keys:
             return self.remembered.keys[analyst, key]
         if analyst is None:
@@ -376,7 +376,7 @@ class SQLSource(Source):
         return self._entry(self._one(_BY_KEY, key=key, analyst=analyst))
 
     def by_question(self, question: str, analyst: str | None = None) -> Entry | None:
-        """The latest entry with a question's digest: this analyst's, or with None anybody's."""
+        """Return the latest entry with a question's digest: this analyst's, or with None anybody's."""
         if (analyst, question) in self.remembered.questions:
             return self.remembered.questions[analyst, question]
         if analyst is None:
@@ -384,11 +384,11 @@ class SQLSource(Source):
         return self._entry(self._one(_BY_OWN_QUESTION, question=question, analyst=analyst))
 
     def entry(self, sequence: int) -> Entry | None:
-        """The entry with a number."""
+        """Return the entry with a number."""
         return self._entry(self._one(_ENTRY, sequence=sequence))
 
     def find_all(self, keys: Keys, questions: Questions) -> list[Entry]:
-        """The entries with any of these keys, whosever, and with any of these questions."""
+        """Return the entries with any of these keys, whosever, and with any of these questions."""
         if not keys and not questions:
             return []
         return [entry_of(self._dataset, row) for row in self._rows(_ALL, **wanted(keys, questions))]
@@ -429,20 +429,20 @@ class SQLSource(Source):
 
 
 def head_of(rows: Sequence[Any]) -> Head:
-    """A head from its row, which must be there."""
+    """Return a head from its row, which must be there."""
     if not rows:
         raise LedgerConflict("the head of this ledger is gone from its store; run `holdfast verify`")
     return Head(rows[0].sequence, rows[0].hash, rows[0].signer)
 
 
 def entry_of(dataset: str, row: Any) -> Entry:
-    """An entry from its row, unchecked."""
+    """Return an entry from its row, unchecked."""
     _, sequence, time, kind, analyst, key, question, body, *rest = row  # the columns of ENTRIES
     return Entry(dataset, sequence, time, kind, body, analyst, key, question, *rest)
 
 
 def wanted(keys: Keys, questions: Questions) -> dict[str, list[str]]:
-    """What a query for all of these is given."""
+    """Return what a query for all of these is given."""
     own = [(whose, question) for whose, question in questions if whose is not None]
     return {
         "keys": [key for _, key in keys],
@@ -508,7 +508,7 @@ class SQLBackend(Backend):
 
     @abstractmethod
     def explain(self, error: SQLAlchemyError) -> str:
-        """What went wrong, in words for whoever asked."""
+        """Return what went wrong, in words for whoever asked."""
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -635,11 +635,11 @@ class SQLBackend(Backend):
         """Nothing more: `begin` was told, and has fetched them."""
 
     def signature(self) -> str | None:
-        """The signature of the head, inside the lock."""
+        """Return the signature of the head, inside the lock."""
         return self._source().signature()
 
     def account(self, name: str) -> str | None:
-        """The state of an account, inside the lock."""
+        """Return the state of an account, inside the lock."""
         return self._source().account(name)
 
     def secret(self, name: str) -> tuple[str, str] | None:
@@ -647,15 +647,15 @@ class SQLBackend(Backend):
         return self._source().secret(name)
 
     def by_key(self, analyst: str | None, key: str) -> Entry | None:
-        """The latest entry with a key, inside the lock."""
+        """Return the latest entry with a key, inside the lock."""
         return self._source().by_key(analyst, key)
 
     def by_question(self, question: str, analyst: str | None = None) -> Entry | None:
-        """The latest entry with a question, inside the lock."""
+        """Return the latest entry with a question, inside the lock."""
         return self._source().by_question(question, analyst)
 
     def entry(self, sequence: int) -> Entry | None:
-        """The entry with a number, inside the lock."""
+        """Return the entry with a number, inside the lock."""
         return self._source().entry(sequence)
 
     def _source(self) -> SQLSource:
@@ -830,12 +830,12 @@ class SQLStore(Store):
         return self._chain(int(ledger), dataset)
 
     def datasets(self) -> list[str]:
-        """Every data set that has a chain here, in order."""
+        """Return every data set that has a chain here, in order."""
         with self._connected("nothing was read") as connection:
             return sorted(connection.execute(select(HEADS.c.dataset)).scalars())
 
     def states(self, kind: StateKind, name: str, known: Mapping[str, int]) -> dict[str, StateRow]:
-        """The account or secret of one name on every chain that has it and is not known."""
+        """Return the account or secret of one name on every chain that has it and is not known."""
         table = ACCOUNTS if kind == "account" else SECRETS
         listed = select(HEADS.c.dataset, table.c.ledger, table.c.sequence).join_from(HEADS, table)
         with self._connected("nothing was read") as connection:
@@ -871,7 +871,7 @@ class SQLSnapshot:
         self._connection = connection
 
     def problems(self) -> list[str]:
-        """What is wrong with the form of the store: its version, rows that belong to no chain."""
+        """Return what is wrong with the form of the store: its version, rows that belong to no chain."""
         found = []
         version = LEDGER.stored_version(self._connection)
         if not self._is_of(version):
@@ -891,7 +891,7 @@ class SQLSnapshot:
         return version is not None and version <= LEDGER.version and all(steps)
 
     def heads(self) -> list[HeadRow]:
-        """Every chain."""
+        """Return every chain."""
         rows = self._connection.execute(select(HEADS).order_by(HEADS.c.dataset))
         return [HeadRow(r.ledger, r.dataset, Head(r.sequence, r.hash, r.signer), r.signature) for r in rows]
 
@@ -906,11 +906,11 @@ class SQLSnapshot:
             rows = self._connection.execute(statement.where(ENTRIES.c.sequence > rows[-1].sequence)).all()
 
     def accounts(self, name: Any) -> list[StateRow]:
-        """The accounts of a chain."""
+        """Return the accounts of a chain."""
         found = select(ACCOUNTS).where(ACCOUNTS.c.ledger == name).order_by(ACCOUNTS.c.name)
         return [StateRow(r.name, None, r.state, r.sequence) for r in self._connection.execute(found)]
 
     def secrets(self, name: Any) -> list[StateRow]:
-        """The secrets of a chain."""
+        """Return the secrets of a chain."""
         found = select(SECRETS).where(SECRETS.c.ledger == name).order_by(SECRETS.c.name)
         return [StateRow(r.name, r.salt, r.state, r.sequence) for r in self._connection.execute(found)]

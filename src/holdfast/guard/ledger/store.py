@@ -44,10 +44,10 @@ class Snapshot(Protocol):
     """All rows of a store at one moment, as they are stored: for verifying and exporting."""
 
     def problems(self) -> list[str]:
-        """What is wrong with the form of the store itself: its version, rows that belong to no chain."""
+        """Return what is wrong with the form of the store itself: its version, rows that belong to no chain."""
 
     def heads(self) -> list[HeadRow]:
-        """Every chain."""
+        """Return every chain."""
 
     def entries(self, name: Any, first: int = 1) -> Iterator[Entry]:
         """The entries of a chain in order of their numbers, from `first` on; memory does not grow with them.
@@ -56,10 +56,10 @@ class Snapshot(Protocol):
         """
 
     def accounts(self, name: Any) -> list[StateRow]:
-        """The accounts of a chain."""
+        """Return the accounts of a chain."""
 
     def secrets(self, name: Any) -> list[StateRow] | None:
-        """The secrets of a chain; None where they are not at hand."""
+        """Return the secrets of a chain; None where they are not at hand."""
 
 
 class Store(ABC):
@@ -77,7 +77,7 @@ class Store(ABC):
         return self._key
 
     def name_of(self, fingerprint: str) -> str:
-        """The name of the chain of a sample here: the same for the same rows, and another in every store.
+        """Return the name of the chain of a sample here: the same for the same rows, and another in every store.
 
         The fingerprint itself would tell about the rows. It is a function of them that everybody can compute, and the
         name is on every answer: who knows all rows but one could try candidates for the last until it fitted. The name
@@ -98,7 +98,7 @@ class Store(ABC):
         """What names are hashed with; nothing in a store that was begun when they were not."""
 
     def ledger(self, dataset: str) -> Ledger:
-        """The ledger of a data set, begun if there is none. Constant time, however long the chain.
+        """Return the ledger of a data set, begun if there is none. Constant time, however long the chain.
 
         Its last entry and the signature of its head are checked, the whole chain is not: `holdfast verify` does that.
         """
@@ -117,18 +117,18 @@ class Store(ABC):
 
     @abstractmethod
     def datasets(self) -> list[str]:
-        """Every data set that has a chain here, in order."""
+        """Return every data set that has a chain here, in order."""
 
     @abstractmethod
     def states(self, kind: StateKind, name: str, known: Mapping[str, int]) -> dict[str, StateRow]:
-        """The account or secret of one name on every chain that has it, by data set: two queries for all chains.
+        """Return the account or secret of one name on every chain that has it, by data set: two queries for all chains.
 
         Those whose entry has the number in `known` are left out. Nothing is checked: `holdfast verify` does that.
         """
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """All rows at one moment."""
+        """Return all rows at one moment."""
 
     def require_file(self) -> None:  # noqa: B027  (only a store in a file can lose it)
         """Raise `LedgerUnavailable` where the file that was opened is no longer at its place."""

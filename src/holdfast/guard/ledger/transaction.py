@@ -29,22 +29,22 @@ class Source(Protocol):
         """Be told what is going to be looked up, so that it can be fetched at once."""
 
     def signature(self) -> str | None:
-        """The signature of the head."""
+        """Return the signature of the head."""
 
     def account(self, name: str) -> str | None:
-        """The state of an account."""
+        """Return the state of an account."""
 
     def secret(self, name: str) -> tuple[str, str] | None:
         """Salt and state of a secret."""
 
     def by_key(self, analyst: str | None, key: str) -> Entry | None:
-        """The latest entry with this key of this analyst."""
+        """Return the latest entry with this key of this analyst."""
 
     def by_question(self, question: str, analyst: str | None = None) -> Entry | None:
-        """The latest entry with this question's digest: this analyst's, or with None anybody's."""
+        """Return the latest entry with this question's digest: this analyst's, or with None anybody's."""
 
     def entry(self, sequence: int) -> Entry | None:
-        """The entry with this number."""
+        """Return the entry with this number."""
 
 
 @dataclass
@@ -96,19 +96,19 @@ class View:
         self._source.expect(keys, questions)
 
     def account(self, name: str) -> dict[str, Any] | None:
-        """The state of an account, or None if it was never put."""
+        """Return the state of an account, or None if it was never put."""
         text = self.account_text(name)
         return None if text is None else _read(text)
 
     def account_text(self, name: str) -> str | None:
-        """The state of an account as it is stored, for those who remember what they read from the same text."""
+        """Return the state of an account as it is stored, for those who remember what they read from the same text."""
         for layer in self._layers:
             if name in layer.accounts:
                 return layer.accounts[name][0]
         return self._source.account(name)
 
     def secret(self, name: str) -> dict[str, Any] | None:
-        """The state of a secret, or None if it was never put. It is never exported."""
+        """Return the state of a secret, or None if it was never put. It is never exported."""
         for layer in self._layers:
             if name in layer.secrets:
                 return _read(layer.secrets[name][1])
@@ -116,21 +116,21 @@ class View:
         return None if found is None else _read(found[1])
 
     def find_key(self, analyst: str | None, key: str) -> Entry | None:
-        """The latest entry that `analyst` wrote with this idempotency key."""
+        """Return the latest entry that `analyst` wrote with this idempotency key."""
         for layer in self._layers:
             if (analyst, key) in layer.keys:
                 return layer.keys[analyst, key]
         return self._source.by_key(analyst, key)
 
     def find_question(self, question: str, analyst: str | None = None) -> Entry | None:
-        """The latest entry with this question's digest: this analyst's, or with None anybody's."""
+        """Return the latest entry with this question's digest: this analyst's, or with None anybody's."""
         for layer in self._layers:
             if (analyst, question) in layer.questions:
                 return layer.questions[analyst, question]
         return self._source.by_question(question, analyst)
 
     def entry(self, sequence: int) -> Entry | None:
-        """The entry with this number."""
+        """Return the entry with this number."""
         for layer in self._layers:
             if layer.entries and layer.entries[0].sequence <= sequence <= layer.entries[-1].sequence:
                 return layer.entries[sequence - layer.entries[0].sequence]

@@ -27,17 +27,17 @@ _DIGITS = frozenset("0123456789abcdef")
 
 
 def leaf_of(entry_hash: str) -> bytes:
-    """The leaf of an entry, from its hash in hexadecimal digits."""
+    """Return the leaf of an entry, from its hash in hexadecimal digits."""
     return hashlib.sha256(b"\x00" + bytes.fromhex(entry_hash)).digest()
 
 
 def node_of(left: bytes, right: bytes) -> bytes:
-    """The node above two nodes."""
+    """Return the node above two nodes."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
 def root_of(leaves: Sequence[bytes]) -> bytes:
-    """The root over leaves in order.
+    """Return the root over leaves in order.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Tree:
         self._growing = threading.Lock()
 
     def root(self, size: int) -> bytes:
-        """The root over the first `size` entries."""
+        """Return the root over the first `size` entries."""
         self._grow(size)
         return self._node(0, size)
 
@@ -165,7 +165,7 @@ class TreeHead:
         return cls(dataset, sequence, root.hex(), key.public, key.sign(unsigned._message()))
 
     def is_signed(self) -> bool:
-        """Whether the signature is that of `public_key`; whose key that is must be known from elsewhere."""
+        """Return whether the signature is that of `public_key`; whose key that is must be known from elsewhere."""
         return is_signed(self.public_key, self._message(), self.signature)
 
     def _message(self) -> bytes:
@@ -173,7 +173,7 @@ class TreeHead:
         return to_canonical_json({"holdfast": "tree-head", "format": FORMAT} | stated).encode("ascii")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         return {"tree_head": FORMAT} | asdict(self)
 
     @classmethod
@@ -242,7 +242,7 @@ class Inclusion:
         return None if root is None else root.hex()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         return {"inclusion": FORMAT} | asdict(self) | {"path": list(self.path)}
 
     @classmethod

@@ -49,7 +49,7 @@ class Finding:
     what: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"dataset": self.dataset, "sequence": self.sequence, "what": self.what}
 
     def __str__(self) -> str:
@@ -68,10 +68,10 @@ class Replay(Protocol):
         """Compare with the stored accounts; what does not add up."""
 
     def notes(self) -> Iterable[tuple[int, str]]:
-        """What is genuine and should be known, with the number of its entry."""
+        """Return what is genuine and should be known, with the number of its entry."""
 
     def state(self) -> dict[str, Any]:
-        """What `resume` goes on from, as plain data."""
+        """Return what `resume` goes on from, as plain data."""
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what another one had come to."""
@@ -126,7 +126,7 @@ class ChainCheck:
         return self._count - self._begun
 
     def checkpoint(self) -> Checkpoint | None:
-        """What the chain has come to; None where something is wrong, or where there is nothing to go on from."""
+        """Return what the chain has come to; None where something is wrong, or where there is nothing to go on from."""
         if self.findings or self._replay is None or not self._count:
             return None
         states, signers = dict(self._states), tuple(self.signers)
@@ -415,7 +415,7 @@ class Verification:
         return not self.findings
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "ok": self.ok,
             "ledgers": self.ledgers,

@@ -55,7 +55,7 @@ class Hidden:
     transaction: Transaction
 
     def read(self, name: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        """The public and the secret state of a holdout; None for what is not there."""
+        """Return the public and the secret state of a holdout; None for what is not there."""
         return self.transaction.account(name), self.transaction.secret(name)
 
     def put(self, name: str, public: Mapping[str, Any], secret: Mapping[str, Any]) -> None:
@@ -96,7 +96,7 @@ class Situation:
         return self.staked_share(None)
 
     def staked_share(self, stake: float | None) -> float:
-        """The same for a question that names a spending of its own."""
+        """Return the same for a question that names a spending of its own."""
         spending = None if stake is None else self.budget.budget.require_stake(self.course, stake)
         budget, course = self.budget, self.course
         log_share = budget.require(budget.log_share(course, self.spent, prior=self.prior, spending=spending))
@@ -113,7 +113,7 @@ class Situation:
         return 1.0 - self.budget.policy.confidence
 
     def guarantee(self, theorem: str, **parameters: Any) -> Guarantee:
-        """What an answer rests on, next to the theorem of its mechanism: the share and the cap."""
+        """Return what an answer rests on, next to the theorem of its mechanism: the share and the cap."""
         if self.budget.others:
             return Guarantee(theorem, parameters | self.budget.to_dict(), POOLED)
         separate = self.budget.policy.histories == "separate"
@@ -181,11 +181,11 @@ class Bound(ABC):
         """Raise `QuestionRefused` where no rows could make the answer say anything, by what anyone may know."""
 
     def prospect(self, situation: Situation) -> Mapping[str, Any] | None:
-        """What a test could show, before it is asked; None for all other kinds. Public."""
+        """Return what a test could show, before it is asked; None for all other kinds. Public."""
         return None
 
     def without_score(self) -> Bound | None:
-        """The question that takes its place where there is no room to show anything; None for most kinds.
+        """Return the question that takes its place where there is no room to show anything; None for most kinds.
 
         A submission to a contest is one: it still takes part in the final.
         """
@@ -199,12 +199,12 @@ class Bound(ABC):
         situation.budget.log_share(situation.course, situation.spent)
 
     def over(self, epochs: int) -> Bound:
-        """The question about all epochs of a guard: another one than that about one of them."""
+        """Return the question about all epochs of a guard: another one than that about one of them."""
         self.question = {**self.question, "epochs": epochs}
         return self
 
     def by(self, analyst: str) -> Bound:
-        """The question as this analyst asks it; the same for most kinds, whoever asks."""
+        """Return the question as this analyst asks it; the same for most kinds, whoever asks."""
         return self
 
     def read_history(self, ledger: Ledger, progress: Progress) -> None:  # noqa: B027  (only what ends a run looks back)
@@ -218,7 +218,7 @@ class Bound(ABC):
         """Refuse, before anything is paid, by what the policy says is public about the rows."""
 
     def gather(self, sample: Sample) -> Measured:
-        """What must be read row by row because no statistic says it; nothing for most kinds. Secret."""
+        """Return what must be read row by row because no statistic says it; nothing for most kinds. Secret."""
         return ()
 
     def prepare(self, measured: Measured, n: int, source: Source | None = None) -> Any:
@@ -238,7 +238,7 @@ class Bound(ABC):
         return self.half_width(situation)
 
     def least_tolerance(self, situation: Situation) -> float | None:
-        """The smallest tolerance that a guess could pass with; None for kinds without one. Public."""
+        """Return the smallest tolerance that a guess could pass with; None for kinds without one. Public."""
         return None
 
 
@@ -294,7 +294,7 @@ class Question(ABC):
 
     @staticmethod
     def kinds() -> dict[str, type[Question]]:
-        """Every kind by its name, in the order that lists show them.
+        """Return every kind by its name, in the order that lists show them.
 
         Examples
         --------
@@ -305,17 +305,17 @@ class Question(ABC):
 
     @classmethod
     def fields(cls) -> tuple[Field, ...]:
-        """The declared fields."""
+        """Return the declared fields."""
         return fields_of(cls)
 
     @classmethod
     def summary(cls) -> str:
-        """The first line of its documentation."""
+        """Return the first line of its documentation."""
         return (cls.__doc__ or "").strip().splitlines()[0]
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """The JSON schema of a question of this kind.
+        """Return the JSON schema of a question of this kind.
 
         Examples
         --------
@@ -334,7 +334,7 @@ class Question(ABC):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back."""
+        """Return plain data that `from_dict` reads back."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         return {"kind": self.kind} | {k: v.to_dict() if isinstance(v, Cost) else v for k, v in values.items()}
 
@@ -344,31 +344,31 @@ class Question(ABC):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """The question that is stored in a bound form; None for kinds whose columns cannot be read again."""
+        """Return the question that is stored in a bound form; None for kinds whose columns cannot be read again."""
         return None
 
     def as_earlier(self) -> Question | None:
-        """The question that the same words were in earlier versions, where it was another; None for most."""
+        """Return the question that the same words were in earlier versions, where it was another; None for most."""
         return None
 
     @classmethod
     def is_private(cls, question: Mapping[str, Any]) -> bool:
-        """Whether a question of this kind, in plain data, is answered with noise at a privacy cost."""
+        """Return whether a question of this kind, in plain data, is answered with noise at a privacy cost."""
         return cls.answered == "private" or (cls.answered == "either" and question.get("guess") is None)
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """What a stored question asks, in one line. `asked` is the bound question in plain data."""
+        """Return what a stored question asks, in one line. `asked` is the bound question in plain data."""
         return cls.title or cls.kind
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """What an answer means, for somebody who has not seen one before."""
+        """Return what an answer means, for somebody who has not seen one before."""
         return f"The answer is {answer['value']}."
 
     @classmethod
     def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-        """What the answer means for later questions."""
+        """Return what the answer means for later questions."""
         if asked.get("noise") is not None:
             return "The noise has paid for this answer: later intervals stay as they are."
         if answer["passed"] is False and any(field.name == "guess" for field in cls.fields()):
@@ -383,7 +383,7 @@ class Question(ABC):
 
     @classmethod
     def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
-        """The range that the interval of an answer is drawn on."""
+        """Return the range that the interval of an answer is drawn on."""
         rows = asked.get("rows") or ([asked] if "low" in asked else [])
         return (float(rows[0]["low"]), float(rows[0]["high"])) if rows else (0.0, 1.0)
 

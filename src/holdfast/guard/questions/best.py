@@ -154,7 +154,7 @@ class Best(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """The same candidates and guesses; the name alone has no exact value to reveal."""
+        """Return the same candidates and guesses; the name alone has no exact value to reveal."""
         if stored.get("show") != "value":
             return None
         rows = stored["candidates"]
@@ -169,12 +169,12 @@ class Best(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The candidates."""
+        """Return the candidates."""
         return f"best of {', '.join(asked['candidates'])}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """The label, and the interval of its mean where there is one."""
+        """Return the label, and the interval of its mean where there is one."""
         if answer["interval"] is None:
             return f"“{answer['value']}” is best on the rows. Nothing is claimed about its value."
         low, high = answer["interval"]
@@ -204,7 +204,7 @@ class BestOf(Bound):
         )
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The winner, weighed by the rank that its guess had."""
+        """Return the winner, weighed by the rank that its guess had."""
         winner, weight = self._winner(prepared)
         guarantee = situation.guarantee(THEOREM, interval="none")
         return Settled(self._labels[winner], None, guarantee, None, Message(None, weight), asked=0)
@@ -233,12 +233,12 @@ class BestWithValue(BestOf):
         self._mean = MeanQuestion("best", "auto", None, first.low, first.high, first.binary, n)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The winner, and whether its guess passes or in which cell its mean is."""
+        """Return the winner, and whether its guess passes or in which cell its mean is."""
         share = situation.log_share
         return shown(self._decide(prepared, situation.n, share), share, situation)
 
     def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
-        """The winner's name and the exact interval of its mean."""
+        """Return the winner's name and the exact interval of its mean."""
         return self._decide(prepared, n, log_share).exact
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
@@ -250,7 +250,7 @@ class BestWithValue(BestOf):
         return replace(outcome, value=label, log_weight=outcome.log_weight + weight, exact=Exact(label, interval))
 
     def half_width(self, situation: Situation) -> float | None:
-        """The largest tolerance of the guesses: how far the truth can be from one that stands."""
+        """Return the largest tolerance of the guesses: how far the truth can be from one that stands."""
         each = situation.log_share - math.log(len(self._labels))
         tolerances = [self._mean.tolerance(self._mean.guess(one, None, "value", None), each) for one in self._guesses]
         return max(tolerances)

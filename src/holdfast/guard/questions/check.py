@@ -59,7 +59,7 @@ _ROUNDING = 2
 
 @lru_cache(maxsize=64)
 def rules_of(n: int, threshold: float, overfits: int, epsilon: float) -> ThresholdRules:
-    """The run that costs at most `epsilon` in all; about shares of a range, so of length 1.
+    """Return the run that costs at most `epsilon` in all; about shares of a range, so of length 1.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def rules_of(n: int, threshold: float, overfits: int, epsilon: float) -> Thresho
 
 
 def run_of(policy: Policy, n: int) -> ThresholdRules | None:
-    """The run that a policy declares; None where checks are looks."""
+    """Return the run that a policy declares; None where checks are looks."""
     if policy.holdout != "thresholdout":
         return None
     assert policy.threshold is not None
@@ -110,7 +110,7 @@ class ThresholdCheck(Bound):
             raise BudgetExhausted(f"all {self._rules.budget} overfits of the holdout were used: it answers no check")
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The guess, or a noisy value; the threshold goes on in the ledger, in the same commit as the answer."""
+        """Return the guess, or a noisy value; the threshold goes on in the ledger, in the same commit as the answer."""
         assert situation.hidden is not None
         log_share, near, off = self._parts(situation)
         holdout = _resumed(situation.hidden)
@@ -284,19 +284,19 @@ class Check(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """The same guess; a threshold's answer cannot be revealed."""
+        """Return the same guess; a threshold's answer cannot be revealed."""
         if "rows" not in stored:
             return None
         return cls(stored["rows"][0]["expression"], **stored_rows(stored), **stored_guess(stored))
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The expression and the guess."""
+        """Return the expression and the guess."""
         return f"{rows_text(asked)[0]}: about {number(asked['guess'])}?"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the guess passes, and the interval."""
+        """Return whether the guess passes, and the interval."""
         return guess_sentence(asked, answer, whose)
 
     @classmethod

@@ -73,12 +73,12 @@ class Choose(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The submissions."""
+        """Return the submissions."""
         return f"choose {', '.join(f'entry {one}' for one in asked['submissions'])} for the final of {asked['board']}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """What was chosen."""
+        """Return what was chosen."""
         return f"{', '.join(f'Entry {one}' for one in answer['value'])} will take part in the final."
 
 
@@ -118,7 +118,7 @@ class Choosing(Bound):
                 )
 
     def settle(self, prepared: Any, situation: Situation) -> Settled:
-        """The choice itself."""
+        """Return the choice itself."""
         guarantee = situation.guarantee(THEOREM, interval="none")
         chosen = list(self.question["submissions"])
         return Settled(chosen, None, guarantee, None, Message(None, 0.0), {"board": self.question["board"]}, asked=0)

@@ -90,19 +90,19 @@ class Claim(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question:
-        """The same claim."""
+        """Return the same claim."""
         bounds = {name: stored[name] for name in ("at_least", "at_most") if name in stored}
         return cls(stored["rows"][0]["expression"], **bounds, **stored_rows(stored))
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The expression and the bound."""
+        """Return the expression and the bound."""
         name = "at_least" if "at_least" in asked else "at_most"
         return f"{rows_text(asked)[0]}: {name.replace('_', ' ')} {number(asked[name])}?"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the claim holds."""
+        """Return whether the claim holds."""
         return claim_sentence(answer)
 
     @classmethod

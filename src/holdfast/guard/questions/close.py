@@ -52,12 +52,12 @@ class Close(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """What it does."""
+        """Return what it does."""
         return "end the run and reveal every answer"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """How many answers were revealed."""
+        """Return how many answers were revealed."""
         return f"The run has ended. {revealed_words(answer['details']['revealed'])}"
 
 
@@ -69,7 +69,7 @@ class Closing(Ending):
         self.question = {"kind": "close"}
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """Every earlier answer."""
+        """Return every earlier answer."""
         details = {"revealed": self.revealed(prepared, situation)}
         guarantee = situation.guarantee(THEOREM, interval="exact")
         return Settled(None, None, guarantee, None, None, details, asked=0, finishes=True)

@@ -122,7 +122,7 @@ class Compare(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question:
-        """The same comparison."""
+        """Return the same comparison."""
         b, a = (part["expression"] for part in stored["rows"])
         if "guess" in stored:
             return cls(b, a, **stored_guess(stored), **stored_rows(stored))
@@ -138,7 +138,7 @@ class Compare(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the guess passes, or the claim holds."""
+        """Return whether the guess passes, or the claim holds."""
         return guess_sentence(asked, answer, whose) if "guess" in asked else claim_sentence(answer)
 
     @classmethod

@@ -88,7 +88,7 @@ class Finalist:
     shown: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, without the digest, which its entry has."""
+        """Return plain data, without the digest, which its entry has."""
         return {
             "label": self.label,
             "analyst": self.analyst,
@@ -167,12 +167,12 @@ class ContestFinal(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The board."""
+        """Return the board."""
         return f"final of {asked['board']}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """The winner, and how many pairs are told apart."""
+        """Return the winner, and how many pairs are told apart."""
         details, winner = answer["details"], answer["details"]["winner"]
         said = (
             f"“{winner}” is best with {number(answer['value'][winner])}, between {ends(answer['interval'][winner])}. "
@@ -348,7 +348,7 @@ class RootFinalists(Finalists):
         return np.asarray(np.sqrt(super().means))
 
     def limits(self, index: int, log_share: float, side: Side, alike: bool) -> tuple[float, float]:
-        """The roots of the limits."""
+        """Return the roots of the limits."""
         low, high = super().limits(index, log_share, side, alike)
         return math.sqrt(max(0.0, low)), math.sqrt(high)
 
@@ -371,7 +371,7 @@ def _require_rows(read: int, n: int) -> None:
 
 
 def finalists(view: View, entries: Any, board: Board, default: str = "best") -> tuple[Finalist, ...]:
-    """Who takes part in the next final of a board with which submissions, by what was chosen so far. Public.
+    """Return who takes part in the next final of a board with which submissions, by what was chosen so far. Public.
 
     A submission of predictions takes part; a model does not, because its predictions are not kept.
     """

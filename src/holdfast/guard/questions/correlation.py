@@ -160,7 +160,7 @@ class Correlation(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """The same guess."""
+        """Return the same guess."""
         if "guess" not in stored:
             return None
         one, two = stored["rows"]
@@ -170,14 +170,14 @@ class Correlation(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The two numbers and the guess."""
+        """Return the two numbers and the guess."""
         one, two = (expression_text(part["expression"]) for part in asked["rows"])
         what = f"correlation of {one} and {two}"
         return f"{what}: about {number(asked['guess'])}?" if "guess" in asked else what
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the guess passes, or the interval."""
+        """Return whether the guess passes, or the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
         return f"The correlation is between {ends(answer['interval'])}. The value inside carries noise."
@@ -223,7 +223,7 @@ class NoisyCorrelation(_SixMeans):
         self._noise = noise_for(cost, n, means=_PARTS)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """A function of the six noisy means alone."""
+        """Return a function of the six noisy means alone."""
         n, share = situation.n, situation.log_share - _SIXTH
         noisy = [
             float(self._noise.release(Fraction(total, n * UNIT), situation.source))  # type: ignore[call-overload]
@@ -263,7 +263,7 @@ class CorrelationCheck(_SixMeans):
         return shown(self._decide(prepared, situation.n, share), share, situation)
 
     def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
-        """The exact correlation and its interval."""
+        """Return the exact correlation and its interval."""
         return self._decide(prepared, n, log_share).exact
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
@@ -280,12 +280,12 @@ class CorrelationCheck(_SixMeans):
         return check_procedure(procedure, self._asked, share, tolerance, procedure.description)
 
     def half_width(self, situation: Situation) -> float | None:
-        """How far the truth can be from a guess that passes: its tolerance."""
+        """Return how far the truth can be from a guess that passes: its tolerance."""
         return self._asked.tolerance
 
 
 def correlation_ends(means: Sequence[Ends]) -> Ends:
-    """The least and the greatest correlation of populations whose six means lie between these ends.
+    """Return the least and the greatest correlation of populations whose six means lie between these ends.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def correlation_ends(means: Sequence[Ends]) -> Ends:
 
 
 def correlation_of(means: Sequence[float]) -> float:
-    """The correlation that six means have; 0 where one of the numbers does not vary."""
+    """Return the correlation that six means have; 0 where one of the numbers does not vary."""
     a, b, aa, bb, plus, minus = means
     product = _product(max(0.0, aa - a * a), max(0.0, bb - b * b))
     return _over((plus - minus) / 4 - a * b, product, 0.0) if product > 0 else 0.0

@@ -142,7 +142,7 @@ class Difference(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """The same guess."""
+        """Return the same guess."""
         if "guess" not in stored:
             return None
         names = ("low", "high", "default", "where_present", "where", "guess", "tolerance")
@@ -151,7 +151,7 @@ class Difference(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The expression, the groups and the guess."""
+        """Return the expression, the groups and the guess."""
         first, second = asked["categories"][0]
         what = f"mean of {expression_text(asked['expression'])}, {first} less {second}"
         what += f", among rows where {expression_text(asked['where'])}" if "where" in asked else ""
@@ -159,14 +159,14 @@ class Difference(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the guess passes, or the interval."""
+        """Return whether the guess passes, or the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
         return f"The difference is between {ends(answer['interval'])}. The value inside carries noise."
 
     @classmethod
     def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
-        """The whole range of differences."""
+        """Return the whole range of differences."""
         length = float(asked["high"]) - float(asked["low"])
         return -length, length
 
@@ -190,7 +190,7 @@ class NoisyDifference(Bound):
         self._groups, self._rows, self._noise = groups, rows, GroupNoise(cost, n)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The difference of the quotients; the interval is a function of the four noisy sums alone."""
+        """Return the difference of the quotients; the interval is a function of the four noisy sums alone."""
         (first,), (second,) = self._groups.pick(prepared[0])
         (many,), (others,) = self._groups.pick(prepared[1])
         exact = (first, many * UNIT - first, second, others * UNIT - second)
@@ -245,7 +245,7 @@ class DifferenceCheck(Bound):
         return shown(self._decide(prepared, situation.n, share), share, situation)
 
     def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
-        """The exact difference and its interval."""
+        """Return the exact difference and its interval."""
         return self._decide(prepared, n, log_share).exact
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
@@ -276,7 +276,7 @@ class DifferenceCheck(Bound):
         return 2 * self._sizes.tolerance(middle, share - _HALF)
 
     def half_width(self, situation: Situation) -> float:
-        """How far the truth can be from a guess that passes: its tolerance."""
+        """Return how far the truth can be from a guess that passes: its tolerance."""
         return self._tolerance(situation.log_share)
 
 

@@ -57,7 +57,7 @@ class Spelled:
         return (self.fixed_sum, Present(self.expression)) if self.where_present else (self.fixed_sum,)
 
     def in_unit(self, share: float) -> float:
-        """A share of the range in the unit of the values."""
+        """Return a share of the range in the unit of the values."""
         return min(max(self.low + (self.high - self.low) * share, self.low), self.high)
 
     def outward(self, lower: float, upper: float) -> list[float]:
@@ -66,13 +66,13 @@ class Spelled:
         return [max(self.low, self.in_unit(lower) - hair), min(self.high, self.in_unit(upper) + hair)]
 
     def summary(self, total: int, n: int) -> Summary:
-        """The sum over the rows as the holdouts take it. Secret."""
+        """Return the sum over the rows as the holdouts take it. Secret."""
         if self.binary:
             return Summary(n, 0.0, 1.0, float(total // UNIT), float(total // UNIT), True)
         return Summary(n, self.low, self.high, self.low * n + (self.high - self.low) * (total / UNIT), math.nan, False)
 
     def to_dict(self) -> dict[str, Any]:
-        """The question's rows as plain data, in one spelling."""
+        """Return the question's rows as plain data, in one spelling."""
         if self.where is not None and self.asked is not None:
             named = {"expression": to_json(self.asked.node), "low": self.low, "high": self.high}
             named |= {"where": to_json(self.where.node)}
@@ -209,5 +209,5 @@ def listed(name: str, values: Any) -> Sequence[Any]:
 
 
 def label_of(category: Any) -> str:
-    """What a declared category is called."""
+    """Return what a declared category is called."""
     return str(category).lower() if isinstance(category, bool) else str(category)

@@ -118,15 +118,15 @@ class Input:
         return 1
 
     def schema(self) -> dict[str, Any]:
-        """Its JSON schema."""
+        """Return its JSON schema."""
         return {"type": "string"}
 
     def read(self, texts: Sequence[str], place: Place) -> Any:
-        """What the texts mean, one for each box of a form or each time an option is given; None for nothing."""
+        """Return what the texts mean, one for each box of a form or each time an option is given; None for nothing."""
         return _text(texts[0], place.name) if texts and texts[0] else None
 
     def write(self, value: Any, separator: str = "=") -> list[str]:
-        """The texts that `read` makes this value of."""
+        """Return the texts that `read` makes this value of."""
         return [str(value)]
 
 
@@ -148,14 +148,14 @@ class ExpressionInput(Input):
     widget = "expression"
 
     def schema(self) -> dict[str, Any]:
-        """A text or a tree."""
+        """Return a text or a tree."""
         return {
             "anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}],
             "examples": ["income > 50000 and age < 30"],
         }
 
     def write(self, value: Any, separator: str = "=") -> list[str]:
-        """A tree as its text."""
+        """Return a tree as its text."""
         return [expression_text(value)]
 
 
@@ -171,12 +171,12 @@ class NumberInput(Input):
     typed = float
 
     def schema(self) -> dict[str, Any]:
-        """A number and its range."""
+        """Return a number and its range."""
         ends = {"minimum": self.at_least, "exclusiveMinimum": self.above, "exclusiveMaximum": self.below}
         return {"type": "number"} | {name: end for name, end in ends.items() if end is not None}
 
     def read(self, texts: Sequence[str], place: Place) -> float | None:
-        """A number as people type it."""
+        """Return a number as people type it."""
         return _number(texts[0], place.name) if texts and texts[0] else None
 
 
@@ -191,11 +191,11 @@ class FlagInput(Input):
         return {"type": "boolean"}
 
     def read(self, texts: Sequence[str], place: Place) -> bool | None:
-        """Whether a box was ticked."""
+        """Return whether a box was ticked."""
         return True if texts and texts[0] else None
 
     def write(self, value: Any, separator: str = "=") -> list[str]:
-        """A ticked box says yes."""
+        """Return a ticked box says yes."""
         return ["yes" if value else ""]
 
 
@@ -218,7 +218,7 @@ class CostInput(Input):
     widget = "cost"
 
     def schema(self) -> dict[str, Any]:
-        """A kind of cost and its number."""
+        """Return a kind of cost and its number."""
         return COST_SCHEMA
 
     def read(self, texts: Sequence[str], place: Place) -> dict[str, Any] | None:
@@ -251,7 +251,7 @@ class NumbersInput(Input):
     """Numbers with commas between them; `1/3` is one too."""
 
     def schema(self) -> dict[str, Any]:
-        """A list of numbers."""
+        """Return a list of numbers."""
         return {"type": "array", "items": {"type": "number"}, "minItems": 1}
 
     def read(self, texts: Sequence[str], place: Place) -> list[float] | None:
@@ -274,7 +274,7 @@ class CategoriesInput(Input):
     needs_schema = True
 
     def schema(self) -> dict[str, Any]:
-        """A list of categories."""
+        """Return a list of categories."""
         return {"type": "array", "minItems": 1}
 
     def read(self, texts: Sequence[str], place: Place) -> list[Any] | None:
@@ -303,11 +303,11 @@ class ColumnsInput(Input):
         return self.most
 
     def schema(self) -> dict[str, Any]:
-        """A list of names."""
+        """Return a list of names."""
         return {"type": "array", "items": {"type": "string"}, "minItems": 1}
 
     def read(self, texts: Sequence[str], place: Place) -> list[str] | None:
-        """Every column that was named."""
+        """Return every column that was named."""
         return [_text(text, place.name) for text in texts if text] or None
 
     def write(self, value: Any, separator: str = "=") -> list[str]:
@@ -325,11 +325,11 @@ class CategoryListsInput(ColumnsInput):
     needs_schema = True
 
     def schema(self) -> dict[str, Any]:
-        """A list for each column."""
+        """Return a list for each column."""
         return {"type": "array", "items": {"type": ["array", "null"]}, "minItems": 1}
 
     def read(self, texts: Sequence[str], place: Place) -> list[Any] | None:
-        """A list for each column; nothing for a column whose categories the schema declares."""
+        """Return a list for each column; nothing for a column whose categories the schema declares."""
         lists = [part for text in texts for part in ([text] if text.strip().startswith("[") else text.split(";"))]
         if not any(lists):
             return None
@@ -353,11 +353,11 @@ class TextsInput(ColumnsInput):
     widget = "text"
 
     def schema(self) -> dict[str, Any]:
-        """A list with an entry for each column."""
+        """Return a list with an entry for each column."""
         return {"type": "array", "items": {"type": ["string", "integer", "boolean", "null"]}, "minItems": 1}
 
     def read(self, texts: Sequence[str], place: Place) -> list[Any] | None:
-        """A text for each column; nothing for a column that needs none."""
+        """Return a text for each column; nothing for a column that needs none."""
         columns = list(place.values.get(self.of) or ())
         given = [text or None for text in texts]
         if not any(given):
@@ -376,7 +376,7 @@ class CandidatesInput(Input):
     repeated = True
 
     def schema(self) -> dict[str, Any]:
-        """An object from labels to expressions."""
+        """Return an object from labels to expressions."""
         return {"type": "object", "minProperties": 1}
 
     def read(self, texts: Sequence[str], place: Place) -> dict[str, str] | None:
@@ -401,7 +401,7 @@ class GuessesInput(CandidatesInput):
     """Labels and numbers."""
 
     def schema(self) -> dict[str, Any]:
-        """An object from labels to numbers."""
+        """Return an object from labels to numbers."""
         return {"type": "object", "additionalProperties": {"type": "number"}}
 
     def read(self, texts: Sequence[str], place: Place) -> dict[str, Any] | None:
@@ -431,7 +431,7 @@ class Field:
         return self.input.option or "--" + self.name.replace("_", "-")
 
     def schema(self) -> dict[str, Any]:
-        """Its JSON schema."""
+        """Return its JSON schema."""
         plain = self.input.schema()
         value = {"anyOf": [plain, {"type": "null"}]} if self.nullable and plain else plain
         return value | {"description": self.input.help}
@@ -439,7 +439,7 @@ class Field:
 
 @cache
 def fields_of(kind: type) -> tuple[Field, ...]:
-    """The declared fields of a question kind, in order.
+    """Return the declared fields of a question kind, in order.
 
     Examples
     --------

@@ -107,12 +107,12 @@ class Final(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The finalists."""
+        """Return the finalists."""
         return f"final of {', '.join(asked['candidates'])}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """The winner, and what was claimed."""
+        """Return the winner, and what was claimed."""
         details, values = answer["details"], answer["value"]
         said = f"“{details['winner']}” is best with {number(values[details['winner']])}."
         if details["winner_interval"] is not None:
@@ -238,7 +238,7 @@ class MeanFinalists(Finalists):
         return max(self.low, lower - interval.hair), min(self.high, upper + interval.hair)
 
     def gap_at_most(self, better: int, worse: int, log_share: float, alike: bool) -> float:
-        """The same for a difference."""
+        """Return the same for a difference."""
         length = self.high - self.low
         interval = MeanInterval(MEAN_FAMILIES["kl"], self.n, -length, length)
         gap = float(self.means[better] - self.means[worse])

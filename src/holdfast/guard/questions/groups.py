@@ -80,7 +80,7 @@ class Groups:
         ]
 
     def measure(self, inner: Statistic) -> Statistic:
-        """A statistic for the rows of each group."""
+        """Return a statistic for the rows of each group."""
         pairs = list(zip(self.columns, self.categories, strict=True))
         made = inner
         for column, categories in reversed(pairs):
@@ -96,22 +96,22 @@ class Groups:
         return self.measure(Present(tree.Name(self.columns[0])))  # a row of a declared category has a value there
 
     def pick(self, measured: Sequence[int], length: int = 1) -> list[Sequence[int]]:
-        """What was measured in each group, in order; `length` numbers each."""
+        """Return what was measured in each group, in order; `length` numbers each."""
         return [measured[place * length : (place + 1) * length] for place in self.places]
 
     def condition(self, label: str) -> tree.Node:
-        """The condition that the rows of a group meet."""
+        """Return the condition that the rows of a group meet."""
         cell = self.cells[self.labels.index(label)]
         parts = tuple(_is(name, value) for name, value in zip(self.columns, cell, strict=True))
         return parts[0] if len(parts) == 1 else tree.And(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"by": list(self.columns), "categories": [list(categories) for categories in self.categories]}
 
 
 def groups_of(by: Any, schema: Schema, columns: Mapping[str, DeclaredColumn] | None, categories: Any = None) -> Groups:
-    """The groups of some columns by their declared categories.
+    """Return the groups of some columns by their declared categories.
 
     `categories` may have a list for each column, in order; None takes those of the policy or of the schema.
 
@@ -177,10 +177,10 @@ class GroupNoise:
                 raise InvalidParameter(f"spend must be a PureDP or ZCDP, got {cost!r}")
 
     def release(self, exact: Sequence[int], source: Source | None) -> list[float]:
-        """The noisy sums, in rows."""
+        """Return the noisy sums, in rows."""
         noisy = self._noise.law.release(np.array(exact, dtype=np.int64), source=source)
         return [float(one) / self.unit for one in noisy]
 
     def off(self, share: float, draws: int) -> float:
-        """How far any of some sums can be off, in rows, except with probability `share`."""
+        """Return how far any of some sums can be off, in rows, except with probability `share`."""
         return self._noise.half_width(share, draws) / self.unit * (1 + 1e-12)

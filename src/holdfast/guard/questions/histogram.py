@@ -127,14 +127,14 @@ class Histogram(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The columns, or the expression."""
+        """Return the columns, or the expression."""
         cells = asked["cells"]
         what = ", ".join(cells["columns"]) if "columns" in cells else expression_text(cells["expression"])
         return f"histogram of {what}" + (WHERE_PRESENT if cells.get("where_present") else "")
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """What the cells are."""
+        """Return what the cells are."""
         return "Shares of the population, each between the ends that are drawn."
 
 
@@ -237,14 +237,14 @@ class Cells:
         return self.statistic.where_present
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data in one spelling."""
+        """Return plain data in one spelling."""
         return {"cells": self.statistic.to_dict(), "labels": list(self.labels)}
 
 
 def cells_of(
     column: Any, categories: Any, edges: Any, schema: Schema, null_as: Any = None, where_present: Any = False
 ) -> Cells:
-    """The cells of a column: its declared categories, or bins between edges; and where its missing values count.
+    """Return the cells of a column: its declared categories, or bins between edges; and where its missing values count.
 
     Examples
     --------

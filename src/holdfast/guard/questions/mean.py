@@ -94,12 +94,12 @@ class Mean(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The expression."""
+        """Return the expression."""
         return f"mean of {rows_text(asked)[0]}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """The interval."""
+        """Return the interval."""
         return f"The mean is between {ends(answer['interval'])}. The value in the middle carries noise."
 
     @classmethod
@@ -125,7 +125,7 @@ class NoisyMean(Bound):
         self._noise = noise_for(cost, n)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The exact mean plus noise; the interval is a function of the noisy value alone."""
+        """Return the exact mean plus noise; the interval is a function of the noisy value alone."""
         log_share, off = situation.log_share, self._noise.half_width(situation.noise_share)
         exact = Fraction(prepared[0][0], situation.n * UNIT)
         noisy = self._noise.release(exact, situation.source)  # type: ignore[call-overload]
@@ -175,7 +175,7 @@ class NoisyPresentMean(Bound):
         self._noise = noise_for(cost, n, means=2)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The quotient of the noisy sums; the interval is a function of them alone."""
+        """Return the quotient of the noisy sums; the interval is a function of them alone."""
         n, (total,), (present,) = situation.n, *prepared
         off = self._noise.half_width(situation.noise_share / 2)
         above, below = (

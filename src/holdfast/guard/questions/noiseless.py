@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def look(kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided, schema: Schema) -> Look:
-    """The question over all rows, or over those with a value where it is about them."""
+    """Return the question over all rows, or over those with a value where it is about them."""
     sign_test = isinstance(asked, OneSided) and asked.at_least and asked.bound == 0
     if len(rows) == 2 and all(one.binary for one in rows) and (sign_test or not any(one.where_present for one in rows)):
         return PairLook(kind, rows, question, asked, schema)
@@ -48,7 +48,7 @@ def shown(
     stake: float | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> Settled:
-    """What the outcome of a noiseless question shows, with what it rests on."""
+    """Return what the outcome of a noiseless question shows, with what it rests on."""
     most = situation.budget.policy.failures
     ended = outcome.passed is False and most is not None and situation.progress.failed >= most
     guarantee = situation.guarantee(THEOREM, log_share=round(log_share, 6), interval=outcome.family)
@@ -84,7 +84,7 @@ class Look(Bound):
         self._rows, self._question, self._asked = rows, question, asked
 
     def weighed(self, risk: float | None, stake: float | None) -> Self:
-        """The same question with the analyst's risk that it fails, and a spending of its own."""
+        """Return the same question with the analyst's risk that it fails, and a spending of its own."""
         self.risk, self.stake = risk, stake
         named = {"risk": risk, "stake": stake}
         self.question = {**self.question, **{name: value for name, value in named.items() if value is not None}}
@@ -97,7 +97,7 @@ class Look(Bound):
         return shown(self._decide(prepared, situation.n, share), share, situation, risk, self.stake)
 
     def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
-        """The exact value and interval at the share that the question had."""
+        """Return the exact value and interval at the share that the question had."""
         return self._decide(prepared, n, log_share).exact
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
@@ -107,13 +107,13 @@ class Look(Bound):
         return self._question.decide_claim(sums, asked, share)
 
     def half_width(self, situation: Situation) -> float | None:
-        """How far the truth can be from a guess that passes: its tolerance. None for a claim."""
+        """Return how far the truth can be from a guess that passes: its tolerance. None for a claim."""
         if not isinstance(self._asked, Guess):
             return None
         return self._question.tolerance(self._asked, situation.staked_share(self.stake))
 
     def least_tolerance(self, situation: Situation) -> float | None:
-        """The least tolerance that the guess could pass with; None for a claim."""
+        """Return the least tolerance that the guess could pass with; None for a claim."""
         if not isinstance(self._asked, Guess):
             return None
         return self._question.least_tolerance(self._asked.guess, situation.staked_share(self.stake))
@@ -201,7 +201,7 @@ def _pair_procedure(won: int, lost: int, n: int) -> OnRows:
 
 
 def with_default(one: Spelled) -> tree.Node:
-    """A condition in which a missing value is the default, where it has one."""
+    """Return a condition in which a missing value is the default, where it has one."""
     node = one.expression.node
     if one.default is None or not one.expression.nullable:
         return node
@@ -209,7 +209,7 @@ def with_default(one: Spelled) -> tree.Node:
 
 
 def weighed(risk: Any, stake: Any, policy: Policy) -> tuple[float | None, float | None]:
-    """The analyst's risk and stake, checked; a stake is refused where shares must not follow the run."""
+    """Return the analyst's risk and stake, checked; a stake is refused where shares must not follow the run."""
     risk = None if risk is None else arguments.real("risk", risk, at_least=0, at_most=1)
     stake = None if stake is None else arguments.real("stake", stake, above=0, at_most=1)
     if stake is not None and isinstance(policy.privacy, ZCDP):
@@ -221,7 +221,7 @@ def weighed(risk: Any, stake: Any, policy: Policy) -> tuple[float | None, float 
 
 
 def stored_rows(stored: Mapping[str, Any], at: int = 0) -> dict[str, Any]:
-    """The fields of one expression of a stored question: its range, and what missing values mean.
+    """Return the fields of one expression of a stored question: its range, and what missing values mean.
 
     A condition has no range of its own.
     """
@@ -231,7 +231,7 @@ def stored_rows(stored: Mapping[str, Any], at: int = 0) -> dict[str, Any]:
 
 
 def stored_guess(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a guess of a stored question."""
+    """Return the fields of a guess of a stored question."""
     names = ("guess", "tolerance", "side", "guess_rows", "risk", "stake", "where_share")
     named = {name: stored[name] for name in names if stored.get(name) is not None}
     return named | {"show": "value" if stored.get("value", True) else "bit"}

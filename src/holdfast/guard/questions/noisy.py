@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def spend_of(spend: Any, policy: Policy) -> PureDP | ZCDP:
-    """The cost of a private question: its own, or the policy's; refused where no cap could hold it.
+    """Return the cost of a private question: its own, or the policy's; refused where no cap could hold it.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def spend_of(spend: Any, policy: Policy) -> PureDP | ZCDP:
 
 
 def noise_for(cost: Cost, n: int, means: int = 1) -> Laplace | Gaussian:
-    """The noise on each of some means of `n` shares in [0, 1] that cost this much together.
+    """Return the noise on each of some means of `n` shares in [0, 1] that cost this much together.
 
     Laplace if pure, Gaussian otherwise; the cost is split evenly over the means.
 
@@ -79,7 +79,7 @@ def about_rows(situation: Situation, interval: Any, what: str) -> dict[str, Any]
 
 
 def ratio_ends(above: float, below: float, off: float) -> tuple[float, float]:
-    """The least and the greatest quotient `S / (S + T)` of sums that lie within `off` of noisy ones.
+    """Return the least and the greatest quotient `S / (S + T)` of sums that lie within `off` of noisy ones.
 
     The quotient rises in `S` and falls in `T`, so its ends are those of two corners. Where both sums may be 0 it can be
     anything.
@@ -98,7 +98,7 @@ def ratio_ends(above: float, below: float, off: float) -> tuple[float, float]:
 
 
 def amount(cost: Cost) -> dict[str, float]:
-    """The cost as the keyword that noisy counts take."""
+    """Return the cost as the keyword that noisy counts take."""
     match cost:
         case PureDP(epsilon):
             return {"epsilon": epsilon}

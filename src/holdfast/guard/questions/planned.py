@@ -32,7 +32,7 @@ PLANNED = "planned"
 
 
 def answers_of(policy: Policy, n: int) -> GaussianAnswers:
-    """The method of a policy of means over `n` rows.
+    """Return the method of a policy of means over `n` rows.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def answers_of(policy: Policy, n: int) -> GaussianAnswers:
 
 @lru_cache(maxsize=64)
 def planned_answers(n: int, questions: int, confidence: float, plan: str, mu: float | None = None) -> GaussianAnswers:
-    """The method of a policy of means; a guard from before Theorem D keeps the plan it began with.
+    """Return the method of a policy of means; a guard from before Theorem D keeps the plan it began with.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class PlannedMean(Bound):
         self._low, self._high = rows.low, rows.high
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The planned noise of this question's number."""
+        """Return the planned noise of this question's number."""
         turn = situation.progress.answered + 1
         answers = self._answers
         if situation.source is not None:  # a test's noise; plans are cheap next to the rows
@@ -89,7 +89,7 @@ class PlannedMean(Bound):
         return Settled(answer.value, answer.interval, guarantee, self._verdict(answer.interval), details=details)
 
     def half_width(self, situation: Situation) -> float:
-        """The plan's, in the unit of the answer."""
+        """Return the plan's, in the unit of the answer."""
         return (self._high - self._low) * self._answers.half_width
 
     def _exact(self, measured: Measured, n: int) -> Fraction:

@@ -174,13 +174,13 @@ class Quantile(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The level, the expression and the guess."""
+        """Return the level, the expression and the guess."""
         what = f"{_level(asked['q'])} of {rows_text(asked)[0]}"
         return f"{what}: about {number(asked['guess'])}?" if "guess" in asked else what
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the guess passes, or the interval."""
+        """Return whether the guess passes, or the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
         return f"The {_level(asked['q'])} is between {ends(answer['interval'])}. The value inside carries noise."
@@ -247,7 +247,7 @@ class QuantileCheck(Bound):
         return Outcome(False, (interval[0] + interval[1]) / 2, interval, _NAME, weight)
 
     def half_width(self, situation: Situation) -> float:
-        """How far the quantile can be from a guess that passes."""
+        """Return how far the quantile can be from a guess that passes."""
         return self._tolerance
 
 
@@ -275,7 +275,7 @@ class PrivateQuantile(Bound):
         self._noise = noise_for(cost, n, means=self._releases)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The interval that the noisy counts show, and a value inside it; a function of noisy counts alone."""
+        """Return the interval that the noisy counts show, and a value inside it; a function of noisy counts alone."""
         n, share = situation.n, situation.log_share
         counts, exact_total = _counts(prepared, self._thresholds, self._rows.default)
         off = n * (self._noise.half_width(situation.noise_share / self._releases) + 1e-12)
@@ -342,7 +342,7 @@ def even_half_width(
 
 
 def grid_edges(low: float, high: float) -> list[float]:
-    """The edges of the equal steps that a private quantile is searched on."""
+    """Return the edges of the equal steps that a private quantile is searched on."""
     grid = Cells(low, high, _STEPS)
     return [grid.edge(i) for i in range(_STEPS + 1)]
 
@@ -357,7 +357,7 @@ def search_quantile(
     edges: Sequence[float],
     noisy: Callable[[int], float],
 ) -> tuple[float, list[float], list[float]]:
-    """A value and the two intervals that noisy counts show, as `PrivateQuantile` describes.
+    """Return a value and the two intervals that noisy counts show, as `PrivateQuantile` describes.
 
     `counts` are the exact numbers of rows at or below each edge, and `noisy` releases one of them. `noisy_total` is the
     released number of rows that count; None where all `n` do. `room` is how far all released numbers are off at most:

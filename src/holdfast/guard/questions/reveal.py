@@ -57,7 +57,7 @@ class Ending(Bound):
         self._analyst: str | None = None
 
     def by(self, analyst: str) -> Bound:
-        """Where histories are separate everybody ends their own."""
+        """Return where histories are separate everybody ends their own."""
         self._analyst = analyst if self._policy.histories == "separate" else None
         return self
 
@@ -110,7 +110,7 @@ class Ending(Bound):
         return tuple(sample.measure(statistics)) if statistics else ()
 
     def revealed(self, measured: Measured, situation: Situation) -> list[dict[str, Any]]:
-        """Every earlier answer with its exact value and interval; `LedgerConflict` if others came in between."""
+        """Return every earlier answer with its exact value and interval; `LedgerConflict` if others came in between."""
         assert situation.hidden is not None
         transaction = situation.hidden.transaction
         if situation.progress.answered != self._answered:
@@ -140,12 +140,12 @@ class Ending(Bound):
 
 
 def exact_name(analyst: str, digest: str) -> str:
-    """The name of the secret that keeps what a reveal shows of a question whose columns cannot be read again."""
+    """Return the name of the secret that keeps what a reveal shows of a question whose columns cannot be read again."""
     return f"exact:{hashlib.sha256(f'{analyst}:{digest}'.encode()).hexdigest()[:32]}"
 
 
 def revealed_words(revealed: Sequence[Mapping[str, Any]]) -> str:
-    """How many earlier answers were revealed, in words."""
+    """Return how many earlier answers were revealed, in words."""
     count = len(revealed)
     if not count:
         return "There were no earlier answers to reveal."

@@ -144,14 +144,14 @@ class Score(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The submission, its board and what was claimed for it."""
+        """Return the submission, its board and what was claimed for it."""
         claimed = "" if asked["guess"] is None else f", about {number(asked['guess'])}?"
         called = asked["name"] or ("1 prediction" if asked["count"] == 1 else f"{asked['count']:,} predictions")
         return f"{called}: {asked['metric']} on {asked['board']}{claimed}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """What became of the submission by the rule of its board."""
+        """Return what became of the submission by the rule of its board."""
         details, value, interval = answer["details"], answer["value"], answer["interval"]
         if details.get("shown") is False:
             return "It takes part in the final. No score is shown: there is no room left to show one."
@@ -176,7 +176,7 @@ class Score(Question):
 
     @classmethod
     def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-        """What a ladder shows costs later questions; other boards are as checks."""
+        """Return what a ladder shows costs later questions; other boards are as checks."""
         if asked["rule"] == "open" or answer["details"].get("shown") is False:
             return ""
         if asked["rule"] != "ladder" or answer["details"].get("first"):
@@ -416,7 +416,7 @@ class Scored(Bound):
         return self._metric.tolerance(self._guess, self._tolerance, share)
 
     def least_tolerance(self, situation: Situation) -> float | None:
-        """The least tolerance that a guess could pass with; for AUC and F1 with classes of ordinary sizes."""
+        """Return the least tolerance that a guess could pass with; for AUC and F1 with classes of ordinary sizes."""
         if self._guess is None or not self.shows_rows:
             return None
         return self._metric.half_width(self._guess, self._metric.share(situation.log_share))

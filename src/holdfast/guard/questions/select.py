@@ -76,12 +76,12 @@ class Select(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The candidates."""
+        """Return the candidates."""
         return f"best of {', '.join(asked['candidates'])}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """The label."""
+        """Return the label."""
         return f"“{answer['value']}” has the largest mean, or nearly."
 
 
@@ -97,13 +97,13 @@ class PrivateSelection(Bound):
         self._choice = Selection(sensitivity=UNIT, epsilon=cost.epsilon, grid=Grid(0))
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The label, and how far its mean in the sample falls short of the best one at most."""
+        """Return the label, and how far its mean in the sample falls short of the best one at most."""
         scores = np.array([total for (total,) in prepared], dtype=np.int64)
         place = self._choice.release(scores, situation.source)
         details = {"short_of_the_best_by_at_most": self.half_width(situation)}
         return Settled(self._labels[place], None, self._choice.guarantee, details=details)
 
     def half_width(self, situation: Situation) -> float:
-        """How far the selected mean falls short of the best one in the sample at most."""
+        """Return how far the selected mean falls short of the best one in the sample at most."""
         steps = self._choice.gap(situation.noise_share, len(self._labels))
         return float((self._length.high - self._length.low) * steps / (UNIT * situation.n))

@@ -231,12 +231,12 @@ class Table(Question):
 
     @classmethod
     def is_private(cls, question: Mapping[str, Any]) -> bool:
-        """Whether it has no guesses."""
+        """Return whether it has no guesses."""
         return question.get("guesses") is None
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """The same guesses."""
+        """Return the same guesses."""
         if "guesses" not in stored:
             return None
         names = ("expression", "low", "high", "default", "where_present", "where", "tolerance", "guesses", "categories")
@@ -244,7 +244,7 @@ class Table(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """What is asked about each group."""
+        """Return what is asked about each group."""
         what = f"mean of {expression_text(asked['expression'])}" if "expression" in asked else "share of rows"
         if "q" in asked:
             level = "median" if asked["q"] == 0.5 else f"{asked['q']:g} quantile"
@@ -254,7 +254,7 @@ class Table(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """What the groups are, and which are not reported."""
+        """Return what the groups are, and which are not reported."""
         small = answer["details"].get("not_reportable") or ()
         left = f" Too few rows to report: {'; '.join(small)}." if small else ""
         if answer["passed"] is None:
@@ -399,7 +399,7 @@ class QuantileTable(_GroupTable):
         self._noise = noise_for(cost, n, means=2 * self._releases)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The interval that the noisy counts of each group show; a function of noisy counts alone."""
+        """Return the interval that the noisy counts of each group show; a function of noisy counts alone."""
         n, labels, many = situation.n, self._groups.labels, self._many
         share = self._share(situation, many)
         off, near = (
@@ -472,7 +472,7 @@ class CheckedTable(Bound):
         self._groups, self._rows, self._asked, self._sizes = groups, rows, dict(asked), sizes
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """Which guesses pass at their part of the share, and what the others show."""
+        """Return which guesses pass at their part of the share, and what the others show."""
         outcomes, small = self._decide(prepared, situation.n, situation.log_share)
         failed = [label for label, one in outcomes.items() if not one.passed]
         weight = 0.0
@@ -518,7 +518,7 @@ class CheckedTable(Bound):
         return self._sizes.tolerance(asked, share) if asked.tolerance is None else asked.tolerance
 
     def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
-        """The exact mean and interval of every group at its part of the share that the table had."""
+        """Return the exact mean and interval of every group at its part of the share that the table had."""
         share = log_share - math.log(len(self._asked)) - 1e-12
         made = self._procedures(prepared, n)
         values: Any = {label: one.value for label, one in made.items() if one.value is not None}
@@ -526,7 +526,7 @@ class CheckedTable(Bound):
         return GroupsExact(values, ends)
 
     def half_width(self, situation: Situation) -> float:
-        """How far the truth of a group can be from a guess that passes: the largest tolerance."""
+        """Return how far the truth of a group can be from a guess that passes: the largest tolerance."""
         share = situation.log_share - math.log(len(self._asked)) - 1e-12
         return max(self._tolerance(one, share) for one in self._asked.values())
 
@@ -538,12 +538,12 @@ class GroupsExact(Exact):
     interval: Any
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"value": self.value, "interval": self.interval}
 
 
 def condition_of(where: Any, schema: Schema) -> Parsed | None:
-    """The condition that rows must meet; None where there is none."""
+    """Return the condition that rows must meet; None where there is none."""
     if where is None:
         return None
     parsed = expression(where, schema)

@@ -188,13 +188,13 @@ class Test(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The test and its columns."""
+        """Return the test and its columns."""
         what = "independence of" if asked["name"] == "independence" else "shares of"
         return f"{what} {' and '.join(asked['columns'])}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """What was decided, and the p-value."""
+        """Return what was decided, and the p-value."""
         said = {True: "The null hypothesis is rejected.", False: "The null hypothesis is not rejected."}
         p_value = answer["value"]
         after = f" The p-value, corrected for everything asked before, is {number(p_value)}."
@@ -291,7 +291,7 @@ class PrivateTest(Bound):
             situation.budget.adjusted(prepared.p_value, situation.course, situation.spent)
 
     def settle(self, found: TestResult, situation: Situation) -> Settled:
-        """The test's p-value, and what it is worth after everything that was released before."""
+        """Return the test's p-value, and what it is worth after everything that was released before."""
         adjusted = None
         if found.p_value is not None:
             adjusted = situation.budget.adjusted(found.p_value, situation.course, situation.spent)

@@ -81,12 +81,12 @@ class Top(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The column and how many."""
+        """Return the column and how many."""
         return f"the {asked['k']} most frequent of {asked['by'][0]}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Which are shown, and which of them are certain."""
+        """Return which are shown, and which of them are certain."""
         certain = answer["details"]["certain"]
         sure = f"certainly among the {asked['k']} most frequent of the population" if certain else ""
         return (
@@ -109,7 +109,7 @@ class TopShares(ShareTable):
         self._k = k
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The categories with the largest noisy counts; ties go to the first declared."""
+        """Return the categories with the largest noisy counts; ties go to the first declared."""
         settled = super().settle(prepared, situation)
         ends = settled.interval
         chosen = sorted(self._groups.labels, key=lambda label: -settled.value[label])[: self._k]

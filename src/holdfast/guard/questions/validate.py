@@ -78,16 +78,16 @@ class Validate(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question:
-        """The same rule."""
+        """Return the same rule."""
         missing = {name: value for name, value in stored_rows(stored).items() if name not in ("low", "high")}
         return cls(stored["rows"][0]["expression"], stored["at_least"], **missing)
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """The condition and the share."""
+        """Return the condition and the share."""
         return f"{rows_text(asked)[0]}: at least {number(asked['at_least'])}?"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the rule holds."""
+        """Return whether the rule holds."""
         return claim_sentence(answer)

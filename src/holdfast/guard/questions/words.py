@@ -12,7 +12,7 @@ WHERE_PRESENT = ", where it has a value"
 
 
 def number(value: Any) -> str:
-    """A number in few digits.
+    """Return a number in few digits.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def number(value: Any) -> str:
 
 
 def ends(interval: Any) -> str:
-    """The two ends of an interval.
+    """Return the two ends of an interval.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def ends(interval: Any) -> str:
 
 
 def expression_text(source: Any) -> str:
-    """A row expression as text, whichever form it is stored in.
+    """Return a row expression as text, whichever form it is stored in.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def plain_words(question: Mapping[str, Any]) -> str:
 
 
 def guess_sentence(asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str, what: str = "guess") -> str:
-    """What became of a guess that was checked."""
+    """Return what became of a guess that was checked."""
     said, interval = f"{whose} {what} of {number(asked['guess'])}", answer["interval"]
     if answer["passed"]:
         return f"{said} passed: the truth is between {ends(interval)}."
@@ -93,7 +93,7 @@ def guess_sentence(asked: Mapping[str, Any], answer: Mapping[str, Any], whose: s
 
 
 def claim_sentence(answer: Mapping[str, Any]) -> str:
-    """What became of a claim, and the interval where noise has paid for it."""
+    """Return what became of a claim, and the interval where noise has paid for it."""
     said = "The claim holds." if answer["passed"] else "The claim is not shown to hold. That says nothing against it."
     return said if answer["value"] is None else f"{said} The truth is between {ends(answer['interval'])}."
 

@@ -269,7 +269,7 @@ class Board:
                 raise InvalidParameter(f"{name} must be a text of at most 1,000 letters")
 
     def of(self, metric: Metric) -> Board:
-        """The same board scored by one of its other metrics."""
+        """Return the same board scored by one of its other metrics."""
         return replace(self, metric=metric, also=(), **self._without(metric))
 
     def _without(self, metric: str) -> dict[str, Any]:
@@ -361,14 +361,14 @@ class Board:
             )
 
     def lacks_positive(self, schema: Schema) -> bool:
-        """Whether the positive label is 1 by default, and the columns do not say that labels are 0 and 1."""
+        """Return whether the positive label is 1 by default, and the columns do not say that labels are 0 and 1."""
         column = schema[self.label]
         if self._asks(*_BINARY) is None or self.positive is not None or column.kind not in ("integer", "number"):
             return False
         return column.values is None or not set(column.values) <= {0, 1}
 
     def positive_as(self, kind: str) -> str | int | float | bool:
-        """The positive label as a value of the label's kind."""
+        """Return the positive label as a value of the label's kind."""
         given = self.positive
         fits: Any = {"boolean": bool, "integer": int, "number": (int, float), "text": str}[kind]
         if given is None and kind in ("boolean", "integer", "number"):
@@ -378,7 +378,7 @@ class Board:
         return given
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back exactly."""
+        """Return the fields as plain data, which `from_dict` reads back exactly."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
         lists = {"classes": None if self.classes is None else list(self.classes), "also": list(self.also)}
         return plain | lists | {"deadline": None if self.deadline is None else list(self.deadline)}
@@ -405,7 +405,7 @@ def _takes(metric: str, label: str) -> str:
 
 
 def checked_boards(given: Any) -> tuple[Board, ...] | None:
-    """The boards of a policy, each under a name of its own."""
+    """Return the boards of a policy, each under a name of its own."""
     if given is None:
         return None
     if isinstance(given, (str, Mapping)) or not isinstance(given, (list, tuple)) or not 0 < len(given) <= 100:
@@ -417,7 +417,7 @@ def checked_boards(given: Any) -> tuple[Board, ...] | None:
 
 
 def chosen(boards: Sequence[Board] | None, name: str | None) -> Board:
-    """The board of this name, or the only one there is where none is named.
+    """Return the board of this name, or the only one there is where none is named.
 
     Examples
     --------

@@ -33,17 +33,17 @@ NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
 def read(body: bytes, format_: str, key: str, key_kind: str, kind: str) -> dict[str, list[Any]]:
-    """The keys and predictions of a text, "csv" or "json"."""
+    """Return the keys and predictions of a text, "csv" or "json"."""
     return from_csv(body, key, key_kind, kind) if format_ == "csv" else from_json(body, key)
 
 
 def too_many(most: int) -> InvalidParameter:
-    """The refusal of a file with more predictions than are taken."""
+    """Return the refusal of a file with more predictions than are taken."""
     return InvalidParameter(f"the file must have at most {most} predictions")
 
 
 def missing_columns(key: str) -> InvalidParameter:
-    """The refusal of a file without the two columns."""
+    """Return the refusal of a file without the two columns."""
     return InvalidParameter(f"the file must have the columns {key!r} and {PREDICTION!r}")
 
 
@@ -165,7 +165,7 @@ def predictions_in(file: Path, board: Board, schema: Schema) -> Any:
 
 
 def table_in(file: Path, format_: str, key: str, kinds: tuple[str, str], most: int | None = None) -> Any:
-    """The two columns of a file as a polars frame, `key` and `value`, of one kind each and without gaps.
+    """Return the two columns of a file as a polars frame, `key` and `value`, of one kind each and without gaps.
 
     Raises
     ------

@@ -26,17 +26,17 @@ MOST = 64 << 20
 
 
 def name_of(digest: str) -> str:
-    """The name of the secret that keeps the predictions with this digest."""
+    """Return the name of the secret that keeps the predictions with this digest."""
     return f"{PREFIX}{digest[:32]}"
 
 
 def is_kept(view: View, digest: str) -> bool:
-    """Whether the predictions with this digest were kept."""
+    """Return whether the predictions with this digest were kept."""
     return view.secret(name_of(digest)) is not None
 
 
 def kept_in(view: View, digest: str) -> Predictions | None:
-    """The predictions with this digest; None where they were not kept, as those of a model are not."""
+    """Return the predictions with this digest; None where they were not kept, as those of a model are not."""
     packed = view.secret(name_of(digest))
     return None if packed is None else unpack(packed, digest)
 

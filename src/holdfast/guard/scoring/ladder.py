@@ -43,7 +43,7 @@ class Rungs:
 
     @classmethod
     def of(cls, board: Board) -> Rungs:
-        """The places of a board."""
+        """Return the places of a board."""
         low, high = board.range
         assert board.step is not None
         return cls(low, high, max(1, math.ceil((high - low) / board.step - 1e-9)), board.rising)
@@ -59,15 +59,15 @@ class Rungs:
         return (self.high - self.low) / self.count
 
     def index(self, place: int) -> int:
-        """The cell of a place."""
+        """Return the cell of a place."""
         return place if self.rising else self.count - 1 - place
 
     def shown(self, place: int) -> float:
-        """The score that is shown for a place."""
+        """Return the score that is shown for a place."""
         return self.cells.midpoint(self.index(place))
 
     def reached(self, score: float) -> int:
-        """The place of a score; one between two places, or within a hair of that, has the worse one.
+        """Return the place of a score; one between two places, or within a hair of that, has the worse one.
 
         So whatever is better by a step has a better place, the best possible score included. Only the worst possible
         score shares its place with the one that is a step better.
@@ -100,7 +100,7 @@ def account(board: Board, analyst: str) -> str:
 
 
 def place(view: View, name: str) -> int | None:
-    """The best place so far; None before the first submission."""
+    """Return the best place so far; None before the first submission."""
     stored = view.account(name)
     return None if stored is None else int(stored["place"])
 
@@ -116,7 +116,7 @@ def beaten(view: View, entry: Entry) -> bool:
 
 
 def first_place(rungs: Rungs, metric: Metric, outcome: Outcome) -> int:
-    """The place of a first submission: that of the score that its check shows, claimed or corrected."""
+    """Return the place of a first submission: that of the score that its check shows, claimed or corrected."""
     assert outcome.value is not None
     return rungs.reached(outcome.value) if isinstance(metric, MeanMetric) else _pair_place(rungs, outcome.value)
 
@@ -129,7 +129,7 @@ def _pair_place(rungs: Rungs, middle: float) -> int:
 def climb(
     rungs: Rungs, best: int | None, metric: Metric, found: HiddenScore, log_share: float
 ) -> tuple[Outcome, int | None]:
-    """What a submission shows, and the place it took; `passed` says that it took none.
+    """Return what a submission shows, and the place it took; `passed` says that it took none.
 
     A score in a better place than the best one is shown by that place. Else nothing is shown, and that it was below
     the bar is an interval too.

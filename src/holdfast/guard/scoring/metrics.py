@@ -52,7 +52,7 @@ class Metric(ABC):
     """Whether its interval holds for rows that are drawn from one population only, and not for known rows."""
 
     def share(self, log_share: float) -> float:
-        """The share that an interval is computed at."""
+        """Return the share that an interval is computed at."""
         return log_share
 
     def __init__(self, board: Board, n: int) -> None:
@@ -61,7 +61,7 @@ class Metric(ABC):
 
     @abstractmethod
     def read(self, measured: Measured) -> HiddenScore:
-        """The score that the rows add up to. Secret."""
+        """Return the score that the rows add up to. Secret."""
 
     @abstractmethod
     def check(self, found: HiddenScore, guess: float, tolerance: float | None, log_share: float) -> Outcome:
@@ -73,11 +73,11 @@ class Metric(ABC):
 
     @abstractmethod
     def half_width(self, guess: float | None, log_share: float) -> float:
-        """How near a guess can be certified at this share. Public."""
+        """Return how near a guess can be certified at this share. Public."""
 
     @abstractmethod
     def tolerance(self, guess: float, tolerance: float | None, log_share: float) -> float:
-        """How near a guess that passes is certified: by what was asked for, or the default. Public."""
+        """Return how near a guess that passes is certified: by what was asked for, or the default. Public."""
 
 
 class MeanMetric(Metric):
@@ -90,7 +90,7 @@ class MeanMetric(Metric):
         self._question = MeanQuestion("score", "auto", None, self.low, self.high, self.binary, n)
 
     def share(self, log_share: float) -> float:
-        """A hair less for counts: analysts may know rows that are not alike."""
+        """Return a hair less for counts: analysts may know rows that are not alike."""
         return unlike_rows(log_share) if self.binary else log_share
 
     @property
@@ -99,7 +99,7 @@ class MeanMetric(Metric):
         return MeanInterval(MEAN_FAMILIES[self.description], self.n, self.low, self.high)
 
     def read(self, measured: Measured) -> HiddenScore:
-        """The mean."""
+        """Return the mean."""
         (total,) = measured
         if self.binary:
             sums = Summary(self.n, 0.0, 1.0, float(total), float(total), True)
@@ -137,7 +137,7 @@ class PairMetric(Metric):
 
     @abstractmethod
     def limits(self, measured: Measured) -> Callable[[float, Side], tuple[float, float]]:
-        """The interval at a share, as a function of the share and the side. Secret."""
+        """Return the interval at a share, as a function of the share and the side. Secret."""
 
     @abstractmethod
     def likely(self, guess: float, log_share: float) -> tuple[float, float]:
@@ -145,20 +145,20 @@ class PairMetric(Metric):
 
     @abstractmethod
     def score(self, measured: Measured) -> float:
-        """The score of the rows. Secret."""
+        """Return the score of the rows. Secret."""
 
     def read(self, measured: Measured) -> HiddenScore:
-        """The score and its interval."""
+        """Return the score and its interval."""
         rows = self.procedure(measured)
         return HiddenScore(self.score(measured), rows.interval)
 
     def procedure(self, measured: Measured) -> OnRows:
-        """The score with its interval at any share. Secret."""
+        """Return the score with its interval at any share. Secret."""
         limits, value = self.limits(measured), self.score(measured)
         return OnRows(self.low, self.high, self.n, self.description, limits, value)
 
     def check(self, found: HiddenScore, guess: float, tolerance: float | None, log_share: float) -> Outcome:
-        """A pass shows the guess, a failure both ends, rounded outward."""
+        """Return a pass shows the guess, a failure both ends, rounded outward."""
         room = self.tolerance(guess, tolerance, log_share)
         limits = partial(_both_ends, found)
         procedure = OnRows(self.low, self.high, self.n, self.description, limits, found.value)
@@ -171,7 +171,7 @@ class PairMetric(Metric):
         return max(at - lower, upper - at)
 
     def tolerance(self, guess: float, tolerance: float | None, log_share: float) -> float:
-        """What was asked for, or twice what classes of ordinary sizes give."""
+        """Return what was asked for, or twice what classes of ordinary sizes give."""
         near = self.half_width(guess, log_share)
         if near >= (self.high - self.low) / 2:
             raise GuaranteeUnavailable(
@@ -191,7 +191,7 @@ class Area(PairMetric):
     description = "AUC (two-sample U-statistic, and known scores)"
 
     def score(self, measured: Measured) -> float:
-        """The share of pairs in the right order; 1/2 where a class has no row."""
+        """Return the share of pairs in the right order; 1/2 where a class has no row."""
         zeros, ones = _classes(measured)
         return _area(zeros, ones)
 
@@ -227,7 +227,7 @@ class F1(PairMetric):
     description = "F1 (Clopper-Pearson given the rows that count, and known predictions)"
 
     def score(self, measured: Measured) -> float:
-        """The score of the rows; 0 where no row is positive or predicted so."""
+        """Return the score of the rows; 0 where no row is positive or predicted so."""
         predicted, hits, missed = measured
         return 2 * hits / (hits + missed + predicted) if predicted + missed else 0.0
 
@@ -247,7 +247,7 @@ class F1(PairMetric):
         return ends
 
     def likely(self, guess: float, log_share: float) -> tuple[float, float]:
-        """A quarter of the rows predicted positive, and precision equal to recall."""
+        """Return a quarter of the rows predicted positive, and precision equal to recall."""
         predicted = max(1, self.n // 4)
         hits = round(guess * predicted)
         missed = min(predicted - hits, self.n - predicted)
@@ -260,11 +260,11 @@ class RootError(PairMetric):
     description = "RMSE (root of a KL interval)"
 
     def score(self, measured: Measured) -> float:
-        """The root of the mean."""
+        """Return the root of the mean."""
         return self.high * math.sqrt(measured[0] / (UNIT * self.n))
 
     def limits(self, measured: Measured) -> Callable[[float, Side], tuple[float, float]]:
-        """The root is monotone."""
+        """Return the root is monotone."""
         mean = measured[0] / (UNIT * self.n)
 
         def ends(log_share: float, side: Side) -> tuple[float, float]:
@@ -323,7 +323,7 @@ class Quotients(PairMetric):
     description = "ratio of means (KL)"
 
     def score(self, measured: Measured) -> float:
-        """The ratio of the sums; the least score where the denominator is 0."""
+        """Return the ratio of the sums; the least score where the denominator is 0."""
         over, below = measured
         return self.low + (self.high - self.low) * over / below if below else self.low
 
@@ -350,7 +350,7 @@ class OfClasses(PairMetric):
         return len(self.board.classes or ())
 
     def square(self, measured: Measured) -> NDArray[np.int64]:
-        """The counts, one line an actual class."""
+        """Return the counts, one line an actual class."""
         return np.array(measured, dtype=np.int64).reshape(self.count + 1, self.count + 1)
 
     def likely(self, guess: float, log_share: float) -> tuple[float, float]:
@@ -376,7 +376,7 @@ class BalancedAccuracy(OfClasses):
     description = "balanced accuracy (Hoeffding and Clopper-Pearson, given the classes)"
 
     def score(self, measured: Measured) -> float:
-        """The mean over the classes that have rows."""
+        """Return the mean over the classes that have rows."""
         square = self.square(measured)
         rows = square[:-1].sum(axis=1)
         right = np.diag(square)[:-1]
@@ -415,12 +415,12 @@ class MacroF1(OfClasses):
         return [(int(right[i]), int(rows[i] + named[i] - right[i])) for i in range(self.count)]
 
     def score(self, measured: Measured) -> float:
-        """The mean of `2 J / (1 + J)`; 0 for a class that is nowhere."""
+        """Return the mean of `2 J / (1 + J)`; 0 for a class that is nowhere."""
         shares = [right / counted if counted else 0.0 for right, counted in self._counts(measured)]
         return math.fsum(2 * share / (1 + share) for share in shares) / self.count
 
     def limits(self, measured: Measured) -> Callable[[float, Side], tuple[float, float]]:
-        """All classes at once, each at its part of the share."""
+        """Return all classes at once, each at its part of the share."""
         counts, many = self._counts(measured), self.count
 
         def ends(log_share: float, side: Side) -> tuple[float, float]:
@@ -491,7 +491,7 @@ def _area(zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> float:
 
 
 def metric_of(board: Board, n: int) -> Metric:
-    """The metric of a board over `n` rows.
+    """Return the metric of a board over `n` rows.
 
     Examples
     --------

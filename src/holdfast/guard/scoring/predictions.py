@@ -59,7 +59,7 @@ class Predictions:
         return places
 
     def names(self, held: Held) -> bool:
-        """Whether any row of a batch has a prediction."""
+        """Return whether any row of a batch has a prediction."""
         return bool(np.any(self.places(held) < len(self)))
 
     def _search(self, wanted: NDArray[Any]) -> NDArray[np.intp]:

@@ -40,7 +40,7 @@ class Tally(ABC):
 
     @staticmethod
     def kind(board: Board, label: Kind) -> Kind:
-        """What a prediction is, by what a label is."""
+        """Return what a prediction is, by what a label is."""
         return label
 
     @property
@@ -70,7 +70,7 @@ class RowTally(Tally):
         sums[0] += int(self._values(places, labels).sum(dtype=np.int64))
 
     def values(self, keys: Held, labels: Held) -> NDArray[np.int64]:
-        """The number of each row of a batch. Secret."""
+        """Return the number of each row of a batch. Secret."""
         return self._values(self.given.places(keys), labels)
 
     @abstractmethod
@@ -109,7 +109,7 @@ class ProbabilityLoss(RowTally):
 
     @staticmethod
     def kind(board: Board, label: Kind) -> Kind:
-        """A probability."""
+        """Return a probability."""
         return "number"
 
     def __init__(self, board: Board, schema: Schema, given: Any) -> None:
@@ -139,7 +139,7 @@ class AbsoluteError(RowTally):
 
     @staticmethod
     def kind(board: Board, label: Kind) -> Kind:
-        """A number, also where labels are whole."""
+        """Return a number, also where labels are whole."""
         return "number"
 
     def __init__(self, board: Board, schema: Schema, given: Any) -> None:
@@ -213,7 +213,7 @@ class Among(RowTally):
 
     @staticmethod
     def kind(board: Board, label: Kind) -> Kind:
-        """A text."""
+        """Return a text."""
         return "text"
 
     def __init__(self, board: Board, schema: Schema, given: Any) -> None:
@@ -250,7 +250,7 @@ class Expressed(RowTally):
 
     @staticmethod
     def kind(board: Board, label: Kind) -> Kind:
-        """A number where labels are numbers."""
+        """Return a number where labels are numbers."""
         return "number" if label in ("integer", "number") else label
 
     def _read(self, name: str) -> Expression:
@@ -309,7 +309,7 @@ class Ranks(Tally):
 
     @staticmethod
     def kind(board: Board, label: Kind) -> Kind:
-        """A score."""
+        """Return a score."""
         return "number"
 
     def __init__(self, board: Board, schema: Schema, given: Any) -> None:
@@ -330,7 +330,7 @@ class Ranks(Tally):
 
 
 def prediction_kind(board: Board, label: Kind) -> Kind:
-    """What a prediction is on a board, by what its label is.
+    """Return what a prediction is on a board, by what its label is.
 
     Examples
     --------
@@ -357,7 +357,7 @@ def _tally_of(board: Board) -> type[Tally]:
 
 
 def tally(board: Board, schema: Schema, given: Any) -> Tally:
-    """What a board adds up.
+    """Return what a board adds up.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def tally(board: Board, schema: Schema, given: Any) -> Tally:
 
 
 def same(given: Predictions, places: NDArray[np.intp], labels: Held) -> NDArray[np.bool_]:
-    """Which rows' labels are what was predicted."""
+    """Return which rows' labels are what was predicted."""
     values, _ = labels
     known = places < len(given)
     predicted = given.values[np.where(known, places, 0)]
@@ -384,7 +384,7 @@ def same(given: Predictions, places: NDArray[np.intp], labels: Held) -> NDArray[
 
 
 def equal(labels: Held, wanted: Any) -> NDArray[np.bool_]:
-    """Which rows have this label."""
+    """Return which rows have this label."""
     values, missing = labels
     if isinstance(values, Texts):
         distinct = np.array([text == wanted for text in values.distinct], dtype=np.bool_)
@@ -433,10 +433,10 @@ class Making(ABC):
         """
 
     def told(self, made: Predictions) -> Predictions:
-        """The same predictions under the digest and the count of what was submitted."""
+        """Return the same predictions under the digest and the count of what was submitted."""
         return replace(made, digest=self.digest, count=self.count)
 
     def stand_in(self, board: Board, schema: Schema) -> Predictions:
-        """A prediction that is never scored, for checking a submission before any row is read."""
+        """Return a prediction that is never scored, for checking a submission before any row is read."""
         key, kind = schema[board.key].kind, prediction_kind(board, schema[board.label].kind)
         return self.told(predictions({_SOME[key]: _SOME[kind]}, board.key, key, kind))

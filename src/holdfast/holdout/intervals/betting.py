@@ -103,7 +103,7 @@ class Bets:
         return cls(np.clip((rows.astype(np.float64) - low) / (high - low), 0.0, 1.0), low, high)
 
     def interval(self, log_share: float, side: Side = "both") -> tuple[float, float]:
-        """The limits at a share; see `betting_interval`."""
+        """Return the limits at a share; see `betting_interval`."""
         below, above = means.tails(means.share(log_share), side)
         lower = 0.0 if below is None or self.scaled.size == 0 else _lower_limit(self.scaled, below)
         upper = 1.0 if above is None or self.scaled.size == 0 else 1.0 - _lower_limit(1.0 - self.scaled, above)

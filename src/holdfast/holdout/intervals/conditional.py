@@ -105,7 +105,7 @@ def _lower(total: float, rest: float, log_tail: float) -> float:
 def conditional_mean(
     total: float, rows: int, n: int, low: float = 0.0, high: float = 1.0, *, whole: bool = False, name: str = "mean"
 ) -> OnRows:
-    """The mean among `rows` of `n` rows whose values in [0, 1] add up to `total`, scaled to `[low, high]`.
+    """Return the mean among `rows` of `n` rows whose values in [0, 1] add up to `total`, scaled to `[low, high]`.
 
     Secret but for `n`, the range and the name: `rows` is a statistic too. With `whole` the values are 0 or 1 and the
     interval is Clopper and Pearson's at `rows` rows, which holds for the same reason.

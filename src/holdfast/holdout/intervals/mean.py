@@ -41,14 +41,14 @@ class Cells:
         return min(math.floor(place * self.count), self.count - 1)
 
     def edge(self, index: int) -> float:
-        """The lower end of cell `index`; `high` for `index = count`."""
+        """Return the lower end of cell `index`; `high` for `index = count`."""
         place = index / self.count
         if self.curved:
             place = math.sin(place * math.pi / 2) ** 2
         return self.high if index == self.count else self.low + (self.high - self.low) * place
 
     def midpoint(self, index: int) -> float:
-        """What is shown for cell `index`."""
+        """Return what is shown for cell `index`."""
         return (self.edge(index) + self.edge(index + 1)) / 2
 
 
@@ -76,7 +76,7 @@ class Pairs:
         return self.steps * (self.steps + 1) // 2
 
     def outward(self, lower: float, upper: float) -> tuple[float, float]:
-        """The narrowest pair that holds `[lower, upper]`."""
+        """Return the narrowest pair that holds `[lower, upper]`."""
         grid = Cells(self.low, self.high, self.steps)
         first, last = grid.index(lower), grid.index(upper)
         # An end that rounding put a hair on the wrong side of an edge takes one more step.
@@ -117,7 +117,7 @@ class OutwardCells:
     high: float
 
     def index(self, mean: float) -> int:
-        """The number of the cell that holds a mean; one on an edge is in either of its two cells."""
+        """Return the number of the cell that holds a mean; one on an edge is in either of its two cells."""
         beyond = abs(mean - self.guess) - self.edge
         if beyond <= 0:
             return 0
@@ -125,7 +125,7 @@ class OutwardCells:
         return place if mean > self.guess else -place
 
     def ends(self, mean: float) -> tuple[float, float]:
-        """The ends of the cell that holds a mean, within the range."""
+        """Return the ends of the cell that holds a mean, within the range."""
         place, sign = abs(self.index(mean)), 1 if mean > self.guess else -1
         near = self.edge + (place - 1) * self.length if place else 0.0
         far = self.edge + place * self.length
@@ -152,7 +152,7 @@ class OutwardEnds:
     high: float
 
     def steps(self, lower: float, upper: float) -> tuple[int, int]:
-        """How many steps the two ends lie from the guess, down and up."""
+        """Return how many steps the two ends lie from the guess, down and up."""
         hair = 1e-9
         down = math.ceil((self.guess - lower) / self.step - hair)
         above = math.ceil((upper - self.guess) / self.step - hair)
@@ -162,7 +162,7 @@ class OutwardEnds:
         return down, max(above, 1 - down)
 
     def ends(self, lower: float, upper: float) -> tuple[float, float]:
-        """The narrowest pair of the grid that holds `[lower, upper]`, within the range."""
+        """Return the narrowest pair of the grid that holds `[lower, upper]`, within the range."""
         down, above = self.steps(lower, upper)
         first, last = self.guess - down * self.step, self.guess + above * self.step
         return min(max(first, self.low), self.high), max(min(last, self.high), self.low)
@@ -187,7 +187,7 @@ class MeanInterval:
         return self.family.ends(mean, self.n, log_share, self.low, self.high, side)
 
     def over(self, least: float, most: float, log_share: float, side: Side = "both") -> tuple[float, float]:
-        """The union of the intervals of all means in `[least, most]`, and of what rounding may make of them."""
+        """Return the union of the intervals of all means in `[least, most]`, and of what rounding may make of them."""
         hair = self.hair
         # Inside the range also where noise has carried both ends beyond one side of it.
         least = min(max(self.low, least - hair), self.high)
@@ -198,7 +198,7 @@ class MeanInterval:
         return max(self.low, lower - hair), min(self.high, upper + hair)
 
     def of(self, rows: Summary, log_share: float, side: Side = "both") -> tuple[float, float]:
-        """The interval of these rows. Secret."""
+        """Return the interval of these rows. Secret."""
         if self.family.whole:
             return self.at(rows.ones / rows.n, log_share, side)
         lower, upper = self.at(rows.mean, log_share, side)
@@ -206,7 +206,7 @@ class MeanInterval:
         return max(self.low, lower - hair), min(self.high, upper + hair)
 
     def half_width(self, guess: float, log_share: float) -> float:
-        """How far the interval of a mean at the guess reaches from the guess.
+        """Return how far the interval of a mean at the guess reaches from the guess.
 
         For counts this is the width of `kl`, which needs no whole number, is never narrower and costs less.
         """
@@ -215,12 +215,12 @@ class MeanInterval:
         return max(guess - lower, upper - guess)
 
     def reach(self, guess: float, log_share: float) -> float:
-        """A tolerance with which some rows pass: those whose mean is at the guess, or next to it."""
+        """Return a tolerance with which some rows pass: those whose mean is at the guess, or next to it."""
         lower, upper = self.at(round(guess * self.n) / self.n if self.family.whole else guess, log_share)
         return max(guess - lower, upper - guess) + 2 * self.hair
 
     def least_tolerance(self, guess: float, log_share: float) -> float:
-        """The smallest tolerance with which some mean passes at this guess.
+        """Return the smallest tolerance with which some mean passes at this guess.
 
         `min_m max(guess - L(m), U(m) - guess)`: the first term falls and the second rises with the mean `m`, so the
         crossing is found by halving. For counts `m` runs over `k/n`.
@@ -245,18 +245,18 @@ class MeanInterval:
         return min(max(arms(mean)) for mean in (least, most)) + 2 * self.hair
 
     def default_tolerance(self, guess: float, log_share: float, guess_rows: int | None = None) -> float:
-        """The tolerance of a question that names none; more where the guess is the mean of few rows."""
+        """Return the tolerance of a question that names none; more where the guess is the mean of few rows."""
         return room(log_share, self.n, guess_rows) * self.half_width(guess, log_share)
 
     def cells(self, guess: float, tolerance: float, log_share: float, grid: float | None = None) -> OutwardCells:
-        """The cells of a failure, from what is known before the data: two half-widths long, or two `grid`."""
+        """Return the cells of a failure, from what is known before the data: two half-widths long, or two `grid`."""
         width = self.half_width(guess, log_share)
         length = 2 * (width if grid is None else grid)
         return OutwardCells(guess, max(0.0, tolerance - width), length, self.low, self.high)
 
 
 def room(log_share: float, n: int, guess_rows: int | None) -> float:
-    """How many half-widths around the guess a pass certifies, where no tolerance was given.
+    """Return how many half-widths around the guess a pass certifies, where no tolerance was given.
 
     Where the guess is the mean of `guess_rows` other rows, its distance from the mean of `n` rows has a standard
     deviation of `sqrt(1 + n/guess_rows)` times that of the mean, of which 3.3 will pass.
@@ -272,5 +272,5 @@ def room(log_share: float, n: int, guess_rows: int | None) -> float:
 
 
 def deviations(log_share: float) -> float:
-    """The half-width of a normal interval at a share, in standard deviations."""
+    """Return the half-width of a normal interval at a share, in standard deviations."""
     return float(-ndtri_exp(log_share - math.log(2)))

@@ -91,7 +91,7 @@ class MixtureBets:
 
     @classmethod
     def of_counts(cls, counts: dict[float, int], low: float, high: float) -> MixtureBets:
-        """Rows that are known by how often each value occurs.
+        """Return rows that are known by how often each value occurs.
 
         Examples
         --------

@@ -123,7 +123,7 @@ def bernstein(rows: Summary) -> OnRows:
 
 
 def betting(values: Rows, n: int, low: float, high: float, name: str) -> OnRows:
-    """The betting interval of rows in their order; it holds the rows while a question is decided.
+    """Return the betting interval of rows in their order; it holds the rows while a question is decided.
 
     Chunks are put together, since bets look at every row several times.
     """

@@ -63,7 +63,7 @@ def counted_share(
 
 
 def precision(labels: Any, predictions: Any) -> OnRows:
-    """The probability that a row predicted positive is positive.
+    """Return the probability that a row predicted positive is positive.
 
     Among the rows predicted positive the correct ones are binomial; see `counted_share`. No row predicted positive
     gives [0, 1].
@@ -90,7 +90,7 @@ def precision(labels: Any, predictions: Any) -> OnRows:
 
 
 def recall(labels: Any, predictions: Any) -> OnRows:
-    """The probability that a positive row is predicted positive.
+    """Return the probability that a positive row is predicted positive.
 
     Among the positive rows the found ones are binomial; see `counted_share`. No positive row gives [0, 1].
 
@@ -116,7 +116,7 @@ def recall(labels: Any, predictions: Any) -> OnRows:
 
 
 def f1(labels: Any, predictions: Any) -> OnRows:
-    """The F1 score of the population, `2 P(both) / (P(label) + P(prediction))`.
+    """Return the F1 score of the population, `2 P(both) / (P(label) + P(prediction))`.
 
     Let `J` be the share of rows that are positive *and* predicted positive among those that are one or the other.
     `F1 = 2J/(1 + J)`, which rises with `J`. And `J` is a share of rows that count, for which Clopper-Pearson holds
@@ -145,7 +145,7 @@ def f1(labels: Any, predictions: Any) -> OnRows:
 
 
 def f_beta(labels: Any, predictions: Any, beta: float, family: RatioFamily = "kl") -> OnRows:
-    """The F-beta score, `(1 + b^2) P(both) / ((1 + b^2) P(both) + b^2 P(missed) + P(false alarm))`.
+    """Return the F-beta score, `(1 + b^2) P(both) / ((1 + b^2) P(both) + b^2 P(missed) + P(false alarm))`.
 
     Rows that count weigh differently unless `beta` is 1, so it goes through `ratio` with denominators in
     `[0, 1 + b^2]`; at `beta` 1 `f1` is narrower and is used.
@@ -186,7 +186,7 @@ def _from_jaccard(share: float) -> float:
 
 
 def auc(labels: Any, scores: Any) -> OnRows:
-    """The AUC of a fixed score, `P(score of a positive > score of a negative) + P(equal)/2`.
+    """Return the AUC of a fixed score, `P(score of a positive > score of a negative) + P(equal)/2`.
 
     Given the labels, the scores of the positive rows are independent draws from one distribution and those of the
     negative rows from another. So `one-question.two-sample-u` holds whatever the class counts came out as, with the
@@ -234,7 +234,7 @@ def _area(ones: npt.NDArray[np.float64], zeros: npt.NDArray[np.float64]) -> floa
 
 
 def win_share(values_b: Any, values_a: Any) -> OnRows:
-    """The probability that B beats A on a row on which they differ, `P(b > a | b != a)`.
+    """Return the probability that B beats A on a row on which they differ, `P(b > a | b != a)`.
 
     Among the rows on which they differ the wins of B are binomial; see `counted_share`. It is the sign test, and for
     0/1 values McNemar's exact test turned into an interval. For 0/1 values "the share is above 1/2" says exactly that

@@ -90,7 +90,7 @@ def mean(
     name: str = "mean",
     what: str = "values",
 ) -> OnRows:
-    """The mean of one value a row, or of paired differences with `low=-1`.
+    """Return the mean of one value a row, or of paired differences with `low=-1`.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def mean(
 def group_mean(
     values: Any, members: Any, family: FamilyName = "kl", low: float = 0.0, high: float = 1.0, name: str = "group mean"
 ) -> OnRows:
-    """The mean of a value among the rows of a group, `E[v | member]`.
+    """Return the mean of a value among the rows of a group, `E[v | member]`.
 
     Given which rows are members, the members' values are independent draws from the group's distribution. So every
     family holds with the group's realised size, and then also on average over it. A group without rows gives the whole
@@ -205,7 +205,7 @@ def ratio(
     family: RatioFamily = "kl",
     name: str = "ratio",
 ) -> OnRows:
-    """The ratio `r = E[num] / E[den]` of two per-row numbers with `low den <= num <= high den` in every row.
+    """Return the ratio `r = E[num] / E[den]` of two per-row numbers with `low den <= num <= high den` in every row.
 
     *Idea.* `r >= c` exactly if `E[num - c den] >= 0`, and `num - c den` is a bounded value of a row. So a candidate `c`
     is refuted by any interval of that mean. Only the test at the true `c` has to hold, so the share is not split over
@@ -271,7 +271,7 @@ def from_parts(
     family: RatioFamily,
     name: str,
 ) -> OnRows:
-    """The ratio from `over = (num - low den) / (high - low)` and `den`; arrays are not checked.
+    """Return the ratio from `over = (num - low den) / (high - low)` and `den`; arrays are not checked.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def from_parts(
 def ratio_of_means(
     over: float, den: float, n: int, low: float, high: float
 ) -> Callable[[float, Side], tuple[float, float]]:
-    """The limits of a ratio where its two means are all that is known: those of the family "kl".
+    """Return the limits of a ratio where its two means are all that is known: those of the family "kl".
 
     `over` is the mean of `(num - low den) / (high - low)` and `den` that of the denominator, both as parts of the
     largest denominator.
@@ -397,7 +397,7 @@ def weighted_mean(
     high: float = 1.0,
     family: RatioFamily = "kl",
 ) -> OnRows:
-    """The mean of a value where each row weighs what its weight says, `E[w v] / E[w]`.
+    """Return the mean of a value where each row weighs what its weight says, `E[w v] / E[w]`.
 
     It is a ratio of two means (see `ratio`): the values `w (v - c)` lie in an interval of length `max_weight` times the
     range of `v`. Without a declared bound on the weights nothing can be certified, because one heavy row may decide

@@ -82,11 +82,11 @@ class Use:
         return max(1, min(self.failures, self.questions))
 
     def asking(self, questions: int) -> Use:
-        """The same use with another number of questions."""
+        """Return the same use with another number of questions."""
         return replace(self, questions=questions)
 
     def failing(self, failures: int) -> Use:
-        """The same use with another number of failures."""
+        """Return the same use with another number of failures."""
         return replace(self, failures=failures)
 
 
@@ -191,7 +191,7 @@ class PlannedRun:
         return least_tolerance(self.family, self.guess, self.interval.n, share)
 
     def corrected(self, failures: int) -> float:
-        """How far the truth can be from what the last question shows if it fails, at the default tolerance."""
+        """Return how far the truth can be from what the last question shows if it fails, at the default tolerance."""
         share = max(self.log_share(failures), LEAST_LOG_SHARE)
         cells = self.interval.cells(self.guess, self.interval.default_tolerance(self.guess, share), share)
         first, last = cells.ends(min(self.guess + cells.edge + cells.length / 2, 1.0))
@@ -420,12 +420,12 @@ def _excess(method: Method, n: int, use: Use, tau: float) -> float:
 
 
 def reaches(method: Method, n: int, use: Use, tau: float) -> bool:
-    """Whether `n` rows give the method a half-width of at most `tau`."""
+    """Return whether `n` rows give the method a half-width of at most `tau`."""
     return _excess(method, n, use, tau) <= 0
 
 
 def least_rows(method: Method, use: Use, tau: float) -> int | None:
-    """The least number of rows with a half-width of at most `tau`; None beyond 10**15."""
+    """Return the least number of rows with a half-width of at most `tau`; None beyond 10**15."""
     if method.rows is not None:
         try:
             found = method.rows(use, tau)
@@ -450,7 +450,7 @@ def most_questions(method: Method, n: int, use: Use, tau: float) -> int:
 
 
 def most_failures(method: Method, n: int, use: Use, tau: float) -> int | None:
-    """The most failures that still leave a half-width of at most `tau`; None when not even none does.
+    """Return the most failures that still leave a half-width of at most `tau`; None when not even none does.
 
     A method that cannot fail allows as many as there are questions.
     """

@@ -54,7 +54,7 @@ def words(plan: HoldoutPlan) -> list[str]:
 
 
 def about(n: int | None) -> str:
-    """A number of rows in round words.
+    """Return a number of rows in round words.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def spaced_counts(last: int) -> list[int]:
 
 
 def plot(plan: HoldoutPlan, questions: Sequence[int] | None, progress: Progress | None) -> Any:
-    """An Altair chart of `curve`."""
+    """Return an Altair chart of `curve`."""
     with named_extras():
         alt: Any = importlib.import_module("altair")
     rows = [row for row in curve(plan, questions, progress) if row["half_width"] < plan.length]
@@ -236,7 +236,7 @@ class PlannedMethod:
         return self.extra.get("corrected")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "extra"}
         return plain | {"needs": list(self.needs)} | {name: float(value) for name, value in self.extra.items()}
 
@@ -276,11 +276,11 @@ class HoldoutPlan:
         return self.high - self.low
 
     def usable(self, row: PlannedMethod) -> bool:
-        """Whether a row is certified for adaptive use, with a guess or without as planned."""
+        """Return whether a row is certified for adaptive use, with a guess or without as planned."""
         return row.certified and not row.reference and not (self.guess is False and "a guess" in row.needs)
 
     def reached(self, row: PlannedMethod) -> bool:
-        """Whether a usable row says something and is as narrow as was asked for."""
+        """Return whether a usable row says something and is as narrow as was asked for."""
         if not self.usable(row) or row.vacuous:
             return False
         return self.half_width is None or row.half_width <= self.half_width
@@ -309,7 +309,7 @@ class HoldoutPlan:
         return math.inf if row.n_required is None else float(row.n_required)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what was asked, the methods, the recommendation."""
+        """Return plain data: what was asked, the methods, the recommendation."""
         asked = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "methods"}
         return {
             "methods": [row.to_dict() for row in self.methods],
@@ -332,7 +332,7 @@ class HoldoutPlan:
         return [self._cells(row) for row in sorted(rows, key=lambda row: row.name != self.recommended)]
 
     def notes(self) -> list[str]:
-        """What each column of the table means, a sentence each."""
+        """Return what each column of the table means, a sentence each."""
         after = f" after {self.failures:,} failed check{'' if self.failures == 1 else 's'}" if self.failures else ""
         notes = [
             f"half-width: what a pass or a noisy answer certifies at question {self.questions:,}{after}.",
@@ -367,7 +367,7 @@ class HoldoutPlan:
         return (row.name, length(row.half_width), *middle, needs, "; ".join(marks))
 
     def title(self) -> str:
-        """What was asked, in one line."""
+        """Return what was asked, in one line."""
         rows = "rows as needed" if self.n is None else f"{self.n:,} rows"
         wanted = "" if self.half_width is None else f", half-width {self.half_width:g}"
         span = "" if (self.low, self.high) == (0, 1) else f", values in [{self.low:g}, {self.high:g}]"
@@ -429,7 +429,7 @@ class HoldoutPlan:
 
 
 def length(value: float | None) -> str:
-    """A length as people read it.
+    """Return a length as people read it.
 
     Examples
     --------
@@ -442,7 +442,7 @@ def length(value: float | None) -> str:
 
 
 def count(value: int | None) -> str:
-    """A count as people read it.
+    """Return a count as people read it.
 
     Examples
     --------
@@ -455,7 +455,7 @@ def count(value: int | None) -> str:
 
 
 def need_n(plan: HoldoutPlan) -> int:
-    """The plan's rows, or an error that asks for them."""
+    """Return the plan's rows, or an error that asks for them."""
     if plan.n is None:
         raise InvalidParameter("n must be given in the plan to draw widths against questions, got None")
     return plan.n

@@ -95,7 +95,7 @@ class Workflow:
         return self.half_width / self.alternative_half_width
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "workflow": self.workflow,
             "half_width": self.half_width,
@@ -134,7 +134,7 @@ class _Use:
         return min(max(1, round(self.n * self.part)), self.n - 1)
 
     def reserves(self, on_all: float, on_reserve: float) -> tuple[float, ...]:
-        """The reserve that was asked for; if nothing was said, the one that leaves the final narrower."""
+        """Return the reserve that was asked for; if nothing was said, the one that leaves the final narrower."""
         if self.reserve is not None:
             return self.reserve
         return (0.5,) if on_reserve < on_all else ()
@@ -159,11 +159,11 @@ class _Use:
         return (lower + self.half_width(level, n, "upper")) / 2
 
     def gap_at_most(self, log_level: float) -> float:
-        """The upper limit at a level of the gap between two models that are equally good on the rows."""
+        """Return the upper limit at a level of the gap between two models that are equally good on the rows."""
         return min(1.0, float(-ndtri_exp(log_level)) * math.sqrt(_DISAGREE / self.n))
 
     def gap(self, log_level: float, n: int | None = None) -> float:
-        """The smallest paired gap that a one-sided test at a level shows in four of five runs."""
+        """Return the smallest paired gap that a one-sided test at a level shows in four of five runs."""
         rows = self.n if n is None else n
         return min(1.0, float((-ndtri_exp(log_level) + ndtri(_POWER)) * math.sqrt(_DISAGREE / rows)))
 

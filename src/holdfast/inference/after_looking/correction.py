@@ -76,7 +76,7 @@ class Correction:
         return self.level.value == 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "p": self.p,
             "adjusted": self.adjusted,

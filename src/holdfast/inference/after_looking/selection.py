@@ -227,7 +227,7 @@ class Selected:
         return f"candidate {self.index}{called} of {self.values:,}, chosen with {self.cost} ({self.guarantee.theorem})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "index": self.index,
             "name": self.name,
@@ -326,7 +326,7 @@ class Alternatives:
     naive: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "n": self.n,
             "candidates": self.candidates,

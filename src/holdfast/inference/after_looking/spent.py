@@ -128,7 +128,7 @@ class Entry:
         return f"{spell(self.cost)}{among}" + (f" ({self.what})" if self.what else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"cost": self.cost.to_dict(), "values": self.values, "what": self.what}
 
     @staticmethod

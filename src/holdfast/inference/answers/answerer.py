@@ -33,7 +33,7 @@ _AT_ONCE = 1 << 22
 
 
 def exact_mean(values: Rows, n: int, low: float = 0.0, high: float = 1.0) -> Fraction:
-    """The mean of `(value - low)/(high - low)`, each put on the grid of `2**-40` row by row; in [0, 1], exactly.
+    """Return the mean of `(value - low)/(high - low)`, each put on the grid of `2**-40` row by row; in [0, 1], exactly.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class Answerer(OneOwner, ABC):
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this plan again, as plain data."""
+        """Return the arguments that make this plan again, as plain data."""
 
     def state(self) -> dict[str, Any]:
         """Plan and progress as plain data, for `from_state`. It holds nothing about rows.
@@ -171,7 +171,7 @@ class Answerer(OneOwner, ABC):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:
-        """The method that `state()` was taken from. The plan is computed again and is the same."""
+        """Return the method that `state()` was taken from. The plan is computed again and is the same."""
         if not isinstance(state, Mapping) or not isinstance(state.get("kind"), str):
             raise InvalidParameter("state must be what state() returned")
         made = _REGISTRY.get(state["kind"])

@@ -153,13 +153,13 @@ class FilteredAnswers(HorizonAnswerer):
         return {"questions": self.questions - self.asked, "full_questions": float_down(rest)}
 
     def charge(self, length: float, sigma: float | None = None) -> float:
-        """What a question of this range and scale takes off the horizon, rounded up: `r^2/(16 n^2 sigma^2)`."""
+        """Return what a question of this range and scale takes off the horizon, rounded up: `r^2/(16 n^2 sigma^2)`."""
         length = arguments.real("length", length, above=0, at_most=1)
         scale = self.largest_sigma if sigma is None else self._scale(sigma)
         return up((length / (4 * self.n * scale)) ** 2, 8)
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this plan again."""
+        """Return the arguments that make this plan again."""
         return {
             "n": self.n,
             "questions": self.questions,
@@ -278,7 +278,7 @@ class SmallVarianceAnswers(HorizonAnswerer):
         return {"questions": min(self.questions - self.asked, units)}
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this plan again."""
+        """Return the arguments that make this plan again."""
         return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "level": self.level}
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:

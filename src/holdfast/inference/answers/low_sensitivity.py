@@ -82,11 +82,11 @@ class LowSensitivityAnswers(Answerer):
         return up(self.width.half_width + float(self.grid.step) / 2, 2)
 
     def sigma(self, question: int) -> float:
-        """The noise scale of question number `question`, counted from 1."""
+        """Return the noise scale of question number `question`, counted from 1."""
         return self.width.sigma_of(question)
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this plan again."""
+        """Return the arguments that make this plan again."""
         return {
             "n": self.n,
             "questions": self.questions,
@@ -144,7 +144,7 @@ class MinimisationAnswer(Answer):
         return f"candidate {self.choice}, within {self.excess:.6g} of the best ({self.guarantee.theorem})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return super().to_dict() | {"choice": self.choice, "excess": self.excess}
 
 
@@ -206,7 +206,7 @@ class MinimisationAnswers(Answerer):
         return up(self.bound.half_width * (1 + stretch) + 2 * float(law.grid.step), 8)
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this plan again."""
+        """Return the arguments that make this plan again."""
         return {
             "n": self.n,
             "questions": self.questions,

@@ -47,12 +47,12 @@ class NoisyAnswers(Answerer):
         return up(self.width.half_width + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     def sigma(self, question: int) -> float:
-        """The noise scale of question number `question`, counted from 1, as a share of the declared range."""
+        """Return the noise scale of question number `question`, counted from 1, as a share of the declared range."""
         return self.width.sigma_of(question)
 
     @abstractmethod
     def cost(self, question: int) -> Cost:
-        """What question number `question` spends, for a ledger; neighbours replace one row."""
+        """Return what question number `question` spends, for a ledger; neighbours replace one row."""
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
         """Answer the mean of a function of the rows.
@@ -256,7 +256,7 @@ class GaussianAnswers(NoisyAnswers):
         return interval.total_mu(self.width)
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this plan again."""
+        """Return the arguments that make this plan again."""
         plain = {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
         return plain | {"rows": self.rows} | ({} if self.rounds is None else {"rounds": self.rounds}) | self._capped()
 
@@ -266,7 +266,7 @@ class GaussianAnswers(NoisyAnswers):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:
-        """The method that `state()` was taken from; a state of before Theorem D goes on with the plan it had."""
+        """Return the method that `state()` was taken from; a state of before Theorem D goes on with the plan it had."""
         if isinstance(state, Mapping) and state.get("kind") == cls.kind and "rows" not in state:
             state = dict(state) | ({"method": "earlier"} if state.get("method", "best") == "best" else {})
         return super().from_state(state, source)
@@ -357,7 +357,7 @@ class LaplaceAnswers(NoisyAnswers):
         return up(self.width.half_width * (1 + max(excess, 0.0)) + 1.5 * step + VALUE_ERROR, 8)
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this plan again."""
+        """Return the arguments that make this plan again."""
         return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
 
     def cost(self, question: int) -> PureDP:

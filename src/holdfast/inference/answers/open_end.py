@@ -66,12 +66,12 @@ class OpenAnswers(Answerer):
         return self.half_width_of(min(self.asked + 1, MOST_OPEN))
 
     def half_width_of(self, question: int) -> float:
-        """The half-width of question number `question`, counted from 1, as a share of the declared range."""
+        """Return the half-width of question number `question`, counted from 1, as a share of the declared range."""
         question = arguments.whole("question", question, at_least=1, at_most=MOST_OPEN)
         return up(self.plan.half_width(question) + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this plan again."""
+        """Return the arguments that make this plan again."""
         return {"n": self.n, "confidence": self.confidence, "tuned_for": self.tuned_for}
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:

@@ -29,7 +29,7 @@ class Option:
         return self.width.half_width
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "name": self.name,
             "answerer": self.answerer,
@@ -65,7 +65,7 @@ class AnswerPlan:
         return self.options[0]
 
     def make(self, name: str | None = None, source: Source | None = None) -> NoisyAnswers | SplitAnswers:
-        """The method of an option, ready to be asked; the recommended one when no name is given."""
+        """Return the method of an option, ready to be asked; the recommended one when no name is given."""
         known = {option.name: option for option in self.options}
         option = self.recommended if name is None else known[arguments.choice("name", name, known)]
         size = (self.n, self.questions, self.confidence)
@@ -88,7 +88,7 @@ class AnswerPlan:
         return "\n".join([head, *rows, tail])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "n": self.n,
             "questions": self.questions,

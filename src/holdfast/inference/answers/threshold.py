@@ -78,7 +78,7 @@ class ThresholdAnswers(GaussianAnswers):
         return up(self.half_width + self.threshold)
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this plan again."""
+        """Return the arguments that make this plan again."""
         return super().parameters() | {"threshold": self.threshold}
 
     def check(self, values: Rows, guess: float, low: float = 0.0, high: float = 1.0) -> Answer:

@@ -83,13 +83,13 @@ class Discount:
             )
 
     def value(self, age: int) -> float:
-        """The discount at an age of at least 1."""
+        """Return the discount at an age of at least 1."""
         if self.kind == "power":
             return self.constant / math.pow(float(age), self.exponent)
         return self.constant * math.log(max(age, 2)) / (age * math.exp(math.sqrt(math.log(age))))
 
     def exponentials(self, beyond: int) -> Exponentials:
-        """The sequence at ages above `beyond`, as a sum of exponentials.
+        """Return the sequence at ages above `beyond`, as a sum of exponentials.
 
         Examples
         --------
@@ -213,7 +213,7 @@ class Memory:
         self._place -= BLOCK
 
     def state(self) -> dict[str, Any]:
-        """Plain data; exact."""
+        """Return plain data; exact."""
         return {"place": self._place, "recent": self._recent.tolist(), "far": self._far.tolist()}
 
     def restore(self, state: Any) -> None:

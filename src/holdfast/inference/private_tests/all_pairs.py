@@ -65,7 +65,7 @@ class Pair:
     effect: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, without the noisy table."""
+        """Return plain data for JSON, without the noisy table."""
         return {
             "first": self.first,
             "second": self.second,
@@ -127,7 +127,7 @@ class AllPairs:
         return sum(pair.result.inconclusive for pair in self.pairs)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {
             "n": self.n,
             "alpha": self.alpha,

@@ -28,7 +28,7 @@ def power(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> float:
-    """The exact probability that `proportion` rejects when the proportion is `theta1`.
+    """Return the exact probability that `proportion` rejects when the proportion is `theta1`.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def rows_for_power(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> int:
-    """The fewest records with which `proportion` finds `theta1` with probability `target`, at most `LARGEST_N`.
+    """Return the fewest records with which `proportion` finds `theta1` with probability `target`, at most `LARGEST_N`.
 
     A most powerful one-sided test never loses power with a record more; the doubled one is searched in the same way.
 

@@ -206,7 +206,7 @@ class Tulap:
         return wholes, fractions
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "law": "tulap",
             "epsilon": self._eps,
@@ -257,7 +257,7 @@ class Masses:
 
 
 def critical_count(n: int, theta0: float, alpha: float, noise: Tulap) -> float:
-    """The noisy count from which "greater" rejects at `alpha`.
+    """Return the noisy count from which "greater" rejects at `alpha`.
 
     Between whole numbers plus one half the p-value falls in a straight line, or in two or three where the noise is cut
     off, so the last step is solved, not searched.
@@ -462,12 +462,12 @@ def proportion(
 
 
 def source_warning(seen: NoisyCount) -> tuple[str, ...]:
-    """What a result must say of a count whose noise came from a seeded source."""
+    """Return what a result must say of a count whose noise came from a seeded source."""
     return () if seen.secure else ("the count was released with noise that protects nobody: for tests only",)
 
 
 def noisy_p_value(seen: NoisyCount, theta0: float, alternative: Alternative = "two-sided") -> float:
-    """The exact p-value of a released count, rounded upwards; `P(p <= alpha) = alpha` under the null.
+    """Return the exact p-value of a released count, rounded upwards; `P(p <= alpha) = alpha` under the null.
 
     Spec 8: "greater" is `sum_x Bin(x; n, theta0) F(x - Z)`, "less" its complement, "two-sided" twice the smaller. The
     fraction is known to its cell of width `2**-52`, and the end of the cell with the larger p-value is taken.
@@ -512,7 +512,7 @@ def p_value(
 
 
 def interval(seen: NoisyCount, confidence: float = 0.95) -> tuple[float, float]:
-    """All proportions that the two-sided test does not reject at `1 - confidence`: covers with that probability.
+    """Return all proportions that the two-sided test does not reject at `1 - confidence`: covers with that probability.
 
     Inverts the one-sided p-values, which are monotone in `theta0`; limits are rounded outwards. Costs nothing more.
 

@@ -199,7 +199,7 @@ def _smallest_level(
 
 
 def gof_least_p(n: int, p0: Array, noise: NoiseLaw) -> float:
-    """The p-value of the records that fit worst, all in one category, where the noise happens to be zero.
+    """Return the p-value of the records that fit worst, all in one category, where the noise happens to be zero.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def chi_square_sf(statistic: Any, degrees: float) -> Any:
 
 
 def chi_square_critical(degrees: float, alpha: float) -> float:
-    """The upper `alpha` quantile of chi-square.
+    """Return the upper `alpha` quantile of chi-square.
 
     Examples
     --------

@@ -169,7 +169,7 @@ def cross_codes(
 def codes(
     values: Any, categories: Sequence[Hashable], name: str = "values", *, other: Hashable = None
 ) -> NDArray[np.int64]:
-    """The place of each value in `categories`; with `other`, its place for all that is not declared.
+    """Return the place of each value in `categories`; with `other`, its place for all that is not declared.
 
     An error shows no value. Without `other`, that there is an error shows that a value was not declared.
 
@@ -262,7 +262,7 @@ def probabilities(name: str, values: Any, cells: int | None = None) -> NDArray[n
 
 
 def protected_unit(public_margins: Margins, unit: Unit) -> Unit:
-    """What the noise must protect, given which margins of a table are public (spec 1.2, reviewed).
+    """Return what the noise must protect, given which margins of a table are public (spec 1.2, reviewed).
 
     With one margin fixed by design a replaced record still moves two cells. With both public no single replacement
     keeps them: the smallest change is a swap of two records, four cells, and that is the unit of privacy.
@@ -459,7 +459,7 @@ def release(
 
 
 def source_warnings(counts: Counts | NoisyCounts, source: Source | None) -> tuple[str, ...]:
-    """What a result must say about where the noise of its counts came from."""
+    """Return what a result must say about where the noise of its counts came from."""
     if isinstance(counts, NoisyCounts):
         return () if counts.secure else ("the counts were released with noise that protects nobody: for tests only",)
     return unprotected(source)

@@ -46,7 +46,7 @@ from holdfast.noise.inputs import Rational
 
 
 def asymptotic_weights(p0: Any, n: int, variance: float) -> NDArray[np.float64]:
-    """The d weights of the limit, ascending: eigenvalues of `I - sqrt(p0) sqrt(p0)' + (variance/n) Diag(1/p0)`.
+    """Return the d weights of the limit, ascending: eigenvalues of `I - sqrt(p0) sqrt(p0)' + (variance/n) Diag(1/p0)`.
 
     Equal to the nonzero ones of the printed `2d` by `2d` form (spec Algorithm 9, derived and reviewed). For uniform
     `p0` they are `d c` once and `1 + d c`, with `c = variance/n`, and no eigenvalue problem is solved.
@@ -75,7 +75,7 @@ def asymptotic_weights(p0: Any, n: int, variance: float) -> NDArray[np.float64]:
 
 
 def asymptotic_critical_value(p0: Any, n: int, variance: float, alpha: float = 0.05) -> float:
-    """The threshold of Algorithm 9: the upper `alpha` quantile of the limit. It depends on no record.
+    """Return the threshold of Algorithm 9: the upper `alpha` quantile of the limit. It depends on no record.
 
     Examples
     --------
@@ -267,7 +267,7 @@ TWO_CELLS = "two cells: proportion is exact too and needs half the variance of n
 
 
 def kernel(statistic: Statistic) -> Kernel:
-    """The statistic as a function of `(noisy counts, n, p0, variance)`."""
+    """Return the statistic as a function of `(noisy counts, n, p0, variance)`."""
     arguments.choice("statistic", statistic, ("pearson", "projected", "nonprojected"))
     if statistic == "pearson":
         return lambda noisy, n, p0, variance: pearson(noisy, n, p0)

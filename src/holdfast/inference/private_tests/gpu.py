@@ -37,7 +37,7 @@ def independence_p_values(
     device: str = "cuda",
     seed: int | None = None,
 ) -> NDArray[np.float64]:
-    """The p-value of MCIndep for each noisy table; NaN where it is NULL.
+    """Return the p-value of MCIndep for each noisy table; NaN where it is NULL.
 
     Parameters
     ----------

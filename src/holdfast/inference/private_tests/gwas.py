@@ -29,7 +29,7 @@ from holdfast.noise.inputs import Rational, rational
 
 
 def sensitivity(cases: int, controls: int) -> Fraction:
-    """How far replacing one genotype moves Pearson's statistic of an `r` by 2 table with public column totals.
+    """Return how far replacing one genotype moves Pearson's statistic of an `r` by 2 table with public column totals.
 
     `n^2 / (n1 n2) (1 - 1/(max(n1, n2) + 1))`, exactly; `4n/(n + 2)` where balanced (Lemma 7.3.3, printed for 3 by 2,
     balanced, positive margins). An empty row contributes nothing to the statistic and is allowed.
@@ -94,7 +94,7 @@ def tail(t: Any, sd: float) -> Any:
 
 
 def threshold(sd: float, alpha: float) -> float:
-    """The `t` with `tail(t, sd) = alpha`.
+    """Return the `t` with `tail(t, sd) = alpha`.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def threshold(sd: float, alpha: float) -> float:
 
 
 def output_sd(n: int, rho: float) -> float:
-    """The printed standard deviation `S / sqrt(2 rho)` of the noise in a balanced design.
+    """Return the printed standard deviation `S / sqrt(2 rho)` of the noise in a balanced design.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def gwas_power(
     alpha: float = 0.05,
     at: At = "alternative",
 ) -> Power:
-    """The probability of finding that cases and controls have different genotypes.
+    """Return the probability of finding that cases and controls have different genotypes.
 
     "projected" is `homogeneity` with noise on the counts. "output-perturbation" is `gwas`: in the limit its statistic
     is `chi2(2, v) + N(0, sd^2)` with `v = sum (n1 (a - p)^2 + n2 (b - p)^2) / p`, `p` the pooled distribution (section

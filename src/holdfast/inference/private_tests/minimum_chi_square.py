@@ -92,13 +92,13 @@ class Whitening(NamedTuple):
     tilt: Array  # sqrt(n_g c_g / lam) g
 
     def apply(self, v: Array) -> Array:
-        """A vector of length `groups (cells + 1)` whose squared length is `sum_g n_g v' N v`."""
+        """Return a vector of length `groups (cells + 1)` whose squared length is `sum_g n_g v' N v`."""
         u = v - v.mean(axis=-1, keepdims=True)
         whole = np.concatenate([u * self.root, (u * self.tilt).sum(axis=-1, keepdims=True)], axis=-1)
         return whole.reshape(*whole.shape[:-2], -1)
 
     def columns(self, jacobian: Array) -> Array:
-        """The same for each column of a Jacobian `(..., groups, cells, k)`."""
+        """Return the same for each column of a Jacobian `(..., groups, cells, k)`."""
         return np.moveaxis(self.apply(np.moveaxis(jacobian, -1, 0)), 0, -1)
 
     def rows(self, keep: Any) -> Whitening:
@@ -107,7 +107,7 @@ class Whitening(NamedTuple):
 
 
 def whitening(p: Array, sizes: Array, variance: float) -> Whitening:
-    """The whitening at cell probabilities `p` `(..., groups, cells)` for groups of public `sizes`."""
+    """Return the whitening at cell probabilities `p` `(..., groups, cells)` for groups of public `sizes`."""
     n = sizes[:, None]
     c = variance / n
     inverse = 1 / (p + c)
@@ -335,7 +335,7 @@ class UserModel:
         return self.name
 
     def first(self, noisy: Array) -> Array:
-        """The first estimate, inside the bounds."""
+        """Return the first estimate, inside the bounds."""
         theta = np.asarray(self.start(noisy), dtype=np.float64).reshape(-1)
         if theta.shape != (self.parameters,):
             raise InvalidParameter(f"start must give {self.parameters} numbers")

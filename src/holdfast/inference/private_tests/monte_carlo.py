@@ -73,14 +73,14 @@ def p_value(observed: Any, replicates: NDArray[np.float64]) -> Any:
 
 
 def critical_value(replicates: NDArray[np.float64], alpha: float) -> Any:
-    """The `rank(m, alpha)`-th smallest replicate, over the last axis."""
+    """Return the `rank(m, alpha)`-th smallest replicate, over the last axis."""
     place = rank(replicates.shape[-1], alpha) - 1
     found = np.partition(replicates, place, axis=-1)[..., place]
     return float(found) if np.ndim(found) == 0 else found
 
 
 def rejects(p: Any, alpha: float) -> Any:
-    """Whether `p <= alpha`, alpha read as the decimal it prints as; elementwise for arrays.
+    """Return whether `p <= alpha`, alpha read as the decimal it prints as; elementwise for arrays.
 
     A plus-one p-value is a fraction with a small denominator, and `3/60` must count as at most 0.05.
 

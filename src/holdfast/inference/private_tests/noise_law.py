@@ -177,7 +177,7 @@ class NoiseLaw:
         return self._draw(math.prod(sizes), Words(rng)).reshape(sizes)
 
     def release(self, counts: NDArray[Any], source: Source | None = None) -> NDArray[np.float64]:
-        """The one private release: whole counts plus fresh noise on each.
+        """Return the one private release: whole counts plus fresh noise on each.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class NoiseLaw:
         return max(0, _FINE_BITS - at_least)
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         name = {"gaussian": "Gaussian", "laplace": "Laplace"}[self.kind.removeprefix("discrete-")]
         name = name if self.continuous else f"discrete {name}"
         promise = f"{float(self.parameter):g}-zCDP" if self.is_gaussian else f"{float(self.parameter):g}-DP"
@@ -219,7 +219,7 @@ class NoiseLaw:
         return f"{name} noise of variance {self.variance:.6g} on each count: {promise}, neighbours {what}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "kind": self.kind,
             "rho" if self.is_gaussian else "epsilon": float(self.parameter),
@@ -299,7 +299,7 @@ def discrete_laplace(epsilon: Rational, *, unit: Unit = "person") -> NoiseLaw:
 
 
 def unprotected(source: Source | None) -> tuple[str, ...]:
-    """What every result says whose noise did not come from a secure source.
+    """Return what every result says whose noise did not come from a secure source.
 
     Examples
     --------

@@ -31,7 +31,7 @@ MINIMUM_COUNT = 5.0
 
 
 def simplex_projection(values: Any, total: float) -> Array:
-    """The nearest point with sum `total` and no negative entry, over the last axis; leading axes are a batch.
+    """Return the nearest point with sum `total` and no negative entry, over the last axis; leading axes are a batch.
 
     `max(values - t, 0)` with `t` fixed by the sum. O(d log d) each.
 
@@ -196,7 +196,7 @@ class NullModel(ABC):
         return basis
 
     def project(self, theta: Array) -> Array:
-        """The nearest parameter with non-negative entries and sums of one."""
+        """Return the nearest parameter with non-negative entries and sums of one."""
         parts, row = [], 0
         for length in self.simplices:
             parts.append(simplex_projection(theta[..., row : row + length], 1.0))
@@ -236,7 +236,7 @@ class Simple(NullModel):
         self.name = f"a given distribution on {self.cells} cells"
 
     def probabilities(self, theta: Array) -> Array:
-        """The given vector."""
+        """Return the given vector."""
         return np.broadcast_to(self._p0, (*theta.shape[:-1], 1, self.cells))
 
     def jacobian(self, theta: Array) -> Array:
@@ -300,15 +300,15 @@ class Homogeneity(NullModel):
         self.name = f"homogeneity of {self.groups} groups over {self.cells} cells"
 
     def probabilities(self, theta: Array) -> Array:
-        """The same for every group."""
+        """Return the same for every group."""
         return np.broadcast_to(theta[..., None, :], (*theta.shape[:-1], self.groups, self.cells))
 
     def jacobian(self, theta: Array) -> Array:
-        """The identity in every group."""
+        """Return the identity in every group."""
         return np.broadcast_to(np.eye(self.cells), (*theta.shape[:-1], self.groups, self.cells, self.cells))
 
     def start(self, noisy: Array) -> Array:
-        """The pooled proportions."""
+        """Return the pooled proportions."""
         pooled: Array = noisy.sum(axis=-2) / noisy.sum(axis=(-2, -1))[..., None]
         return pooled
 

@@ -100,7 +100,7 @@ def null_chart(
     shape: tuple[int, int] | None = None,
     rng: np.random.Generator | None = None,
 ) -> Any:
-    """The null distribution, its rejection region, and where the statistic fell; an Altair chart.
+    """Return the null distribution, its rejection region, and where the statistic fell; an Altair chart.
 
     Parameters
     ----------

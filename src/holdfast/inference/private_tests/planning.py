@@ -126,7 +126,7 @@ class Planned:
     predicted: Power
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {"what": self.what, "value": self.value, "target": self.target, "predicted": self.predicted.to_dict()}
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ class Planned:
 
 
 def sample_size(predict: Predict, power: float = 0.8, *, at_most: int = _MOST_RECORDS, **setting: Any) -> Planned:
-    """The fewest records with which a test reaches `power`.
+    """Return the fewest records with which a test reaches `power`.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def sample_size(predict: Predict, power: float = 0.8, *, at_most: int = _MOST_RE
 def budget(
     predict: Predict, power: float = 0.8, *, spend: Literal["rho", "epsilon"] = "rho", **setting: Any
 ) -> Planned:
-    """The smallest rho or epsilon with which a test of `n` records reaches `power`.
+    """Return the smallest rho or epsilon with which a test of `n` records reaches `power`.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def budget(
 
 
 def power_curve(predict: Predict, ns: Sequence[int], **setting: Any) -> list[Power]:
-    """The power at each of `ns`; what `power_chart` draws.
+    """Return the power at each of `ns`; what `power_chart` draws.
 
     Examples
     --------
@@ -288,7 +288,7 @@ class Candidate:
     budget_needed: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return self.predicted.to_dict() | {
             "trust": self.trust,
             "call": self.call,
@@ -330,7 +330,7 @@ class WhichTest:
         return self.candidates[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {
             "question": self.question,
             "recommended": self.recommended.predicted.test,

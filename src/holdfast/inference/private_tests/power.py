@@ -88,12 +88,12 @@ class Law:
     constant: float = 0.0
 
     def sf(self, x: float) -> float:
-        """The probability beyond `x`."""
+        """Return the probability beyond `x`."""
         return float(_upper(np.array([x]), self)[0])
 
 
 def quadratic_law(test: Quadratic, shift: Array, covariance: Array) -> Law:
-    """The distribution of the statistic where `v` is normal with mean `shift`.
+    """Return the distribution of the statistic where `v` is normal with mean `shift`.
 
     With eigenpairs `(l_j, u_j)` of `root covariance root'`, the weights are `l_j` and the noncentralities
     `(u_j . root shift)^2 / l_j`; a direction without variance adds a constant (spec 3, Theorem 6.1.11 simplified).
@@ -116,7 +116,7 @@ def quadratic_law(test: Quadratic, shift: Array, covariance: Array) -> Law:
 def quadratic_power(
     test: Quadratic, shift: Array, covariance: Array, alpha: float, *, m: int | None = None
 ) -> tuple[float, float]:
-    """The power in the limit with Gaussian noise, and the noncentrality `sum weight nc` over the mean weight.
+    """Return the power in the limit with Gaussian noise, and the noncentrality `sum weight nc` over the mean weight.
 
     With `m` the threshold is the order statistic of `m` replicates: its level is Beta distributed, and the power is the
     mean of the powers at those levels.
@@ -145,7 +145,7 @@ def limit_power(
     m: int | None = None,
     seed: int = 1,
 ) -> float:
-    """The power in the limit where the noise is Laplace: sampling error is normal, the noise keeps its own
+    """Return the power in the limit where the noise is Laplace: sampling error is normal, the noise keeps its own
     distribution.
 
     Simulated with `LIMIT_DRAWS` draws that are the same for every setting, so that the power moves smoothly with n and
@@ -214,7 +214,7 @@ def threshold_levels(m: int, alpha: float) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=4096)
 def critical(weights: tuple[float, ...], alpha: float) -> float:
-    """The upper `alpha` quantile of `sum weight chi2(1)`."""
+    """Return the upper `alpha` quantile of `sum weight chi2(1)`."""
     if all(w == 1.0 for w in weights):
         return float(mixture_quantile(alpha, [1.0], degrees=len(weights)))
     return float(mixture_quantile(alpha, weights))
@@ -279,7 +279,7 @@ class Power:
         return self.power
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {
             "test": self.test,
             "power": self.power,
@@ -315,7 +315,7 @@ def gof_power(
     trials: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> Power:
-    """The probability that `gof` rejects `p0` when the records follow `p1`.
+    """Return the probability that `gof` rejects `p0` when the records follow `p1`.
 
     Gaussian noise: `Qp -> chi2(d - 1, v)`, `Q -> chi2(d, v)`, `v = n delta' Sigma^-1 delta` (Theorem 7.2.10; printed);
     Pearson's noisy statistic tends to `sum_j l_j chi2(1, nu_j)` with eigenpairs `(l_j, q_j)` of Algorithm 9's matrix
@@ -482,7 +482,7 @@ def distribution(name: str, values: Any) -> Array:
 def simulated_power(
     name: str, rate: float, trials: int, known: dict[str, Any], warnings: tuple[str, ...], how: How = "simulated"
 ) -> Power:
-    """A simulated power with its standard error, never below that of one rejection."""
+    """Return a simulated power with its standard error, never below that of one rejection."""
     error = float(np.sqrt(max(rate * (1 - rate), 1 / trials) / trials))
     return Power(name, rate, noncentrality=None, how=how, standard_error=error, warnings=warnings, **known)
 
@@ -521,7 +521,7 @@ def independence_power(
     trials: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> Power:
-    """The probability that `independence` rejects when the records follow the table `p` of probabilities.
+    """Return the probability that `independence` rejects when the records follow the table `p` of probabilities.
 
     Projected and nonprojected statistics: noncentrality `n delta' (N - N J (J'NJ)^-1 J'N) delta`, `N = Pi Sigma^-1 Pi`
     at the product of the margins and `delta` what `p` has beyond it (spec 3, derived and reviewed), with `(r-1)(c-1)`
@@ -588,7 +588,7 @@ def homogeneity_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """The probability that `homogeneity` rejects when the groups, rows of `p`, follow different distributions.
+    """Return the probability that `homogeneity` rejects when the groups, rows of `p`, follow different distributions.
 
     Parameters
     ----------
@@ -628,7 +628,7 @@ def model_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """The probability that `minimum_chi_square` rejects a null model of one group when the records follow `p`.
+    """Return the probability that `minimum_chi_square` rejects a null model of one group when the records follow `p`.
 
     Parameters
     ----------

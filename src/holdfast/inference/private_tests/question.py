@@ -60,7 +60,7 @@ class Question:
         return self.noise.nothing if isinstance(self.counts, NoisyCounts) else self.noise.cost
 
     def noisy(self, source: Source | None) -> NDArray[np.float64]:
-        """The one place where a test touches the records."""
+        """Return the one place where a test touches the records."""
         if isinstance(self.counts, NoisyCounts):
             return self.counts.values
         return self.noise.release(self.counts.values, source)
@@ -75,7 +75,7 @@ class Question:
         warnings: tuple[str, ...],
         details: Mapping[str, Any],
     ) -> TestResult:
-        """A conclusive result; the decision is `p_value <= alpha`."""
+        """Return a conclusive result; the decision is `p_value <= alpha`."""
         return TestResult(
             test,
             statistic,
@@ -94,7 +94,7 @@ class Question:
     def null(
         self, test: str, reason: str, level: Level, warnings: tuple[str, ...], details: Mapping[str, Any]
     ) -> TestResult:
-        """An inconclusive result, known only from the released counts."""
+        """Return an inconclusive result, known only from the released counts."""
         known = {"noise": self.noise} | dict(details)
         why = f"{reason}. {NOT_AGAIN}"
         return TestResult(test, None, None, None, self.alpha, None, why, self.cost, level, warnings, self.n, known)
@@ -188,14 +188,14 @@ def refuse_lattice(noise: NoiseLaw) -> None:
 
 
 def small_alpha(alpha: float, worst: str) -> tuple[str, ...]:
-    """The warning for levels below .01."""
+    """Return the warning for levels below .01."""
     if alpha >= 0.01:
         return ()
     return (f"alpha = {alpha:g} is below .01: asymptotic thresholds were measured at {worst} for .001",)
 
 
 def few_replicates(m: int) -> tuple[str, ...]:
-    """The warning for a small m."""
+    """Return the warning for a small m."""
     return (f"m = {m} replicates: power is lost; 999 or more lose next to none",) if m < DEFAULT_REPLICATES else ()
 
 
@@ -228,11 +228,11 @@ class Setting(Question):
         return float(self.n * self.p0.min())
 
     def noisy(self, source: Source | None) -> NDArray[np.float64]:
-        """The counts with their noise, one a cell."""
+        """Return the counts with their noise, one a cell."""
         return super().noisy(source).ravel()
 
     def refused(self, test: str, reason: str, level: Level, warnings: tuple[str, ...]) -> TestResult:
-        """An inconclusive result, known before the records are touched: nothing is spent."""
+        """Return an inconclusive result, known before the records are touched: nothing is spent."""
         known, nothing = {"noise": self.noise}, self.noise.nothing
         return TestResult(test, None, None, None, self.alpha, None, reason, nothing, level, warnings, self.n, known)
 
@@ -295,7 +295,7 @@ def asymptotic_warnings(found: Setting) -> tuple[str, ...]:
 
 
 def too_few(found: Setting, minimum_expected: float) -> str | None:
-    """The rule of thumb of the asymptotic tests, a function of public numbers only."""
+    """Return the rule of thumb of the asymptotic tests, a function of public numbers only."""
     least = arguments.real("minimum_expected", minimum_expected, at_least=0)
     if found.smallest_expected >= least:
         return None

@@ -194,7 +194,7 @@ def absolute_statistic(order: NDArray[np.int64], sizes: NDArray[np.int64]) -> ND
 
 
 def kruskal_wallis_sensitivity(sizes: NDArray[np.int64]) -> int:
-    """How far a neighbour moves the statistic: `2 (n - smallest size)`.
+    """Return how far a neighbour moves the statistic: `2 (n - smallest size)`.
 
     Derived. Let a record of group g move from rank a to `b > a`; the records with ranks in `(a, b]` move down by one.
     If `s` of these `b - a` are of group g, the sum of g grows by `b - a - s` and the other sums fall by `b - a - s` in

@@ -87,7 +87,7 @@ class Reach:
         return 0 < self.least_p_value <= self.level and self.inconclusive < 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {
             "level": self.level,
             "least_p_value": self.least_p_value,
@@ -102,7 +102,7 @@ class Reach:
 
 
 def gof_reach(n: int, p0: Any, noise: NoiseLaw, level: float) -> Reach:
-    """The goodness-of-fit test for a level; its own level is exact either way.
+    """Return the goodness-of-fit test for a level; its own level is exact either way.
 
     Simulated as long as the replicates that the level needs are quickly drawn, and by cell bounds below. Null and noise
     are known entirely, so replicates are exchangeable with the released counts and `(1 + #)/(1 + m)` is exact.
@@ -131,7 +131,7 @@ def _gof_reach(n: int, p0: tuple[float, ...], noise: NoiseLaw, level: float) -> 
 
 @lru_cache(maxsize=512)
 def independence_reach(n: int, shape: tuple[int, int], noise: NoiseLaw, level: float) -> Reach:
-    """The test of independence for a level: with the most power where levels are ordinary, by cell bounds below.
+    """Return the test of independence for a level: with the most power where levels are ordinary, by cell bounds below.
 
     With Laplace noise a simulated null, whose level is empirical: it is drawn from margins fitted to the same noisy
     table. With Gaussian noise the limit distribution, whose level is asymptotic. Cell bounds are exact.

@@ -99,7 +99,7 @@ class TestResult:
         return "inconclusive" if self.reject is None else "reject" if self.reject else "fail to reject"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {
             "test": self.test,
             "statistic": self.statistic,

@@ -102,7 +102,7 @@ class StatisticNoise:
         return ZCDP(float_up(rational("rho", self.rho, above=0)))
 
     def release(self, statistic: int, source: Source | None = None) -> int:
-        """The one private release."""
+        """Return the one private release."""
         if isinstance(source, Words):
             raise InvalidParameter(
                 "source must not be the generator of a simulation: such noise cannot protect a release"
@@ -177,7 +177,7 @@ def simulated_test(
 
 
 def checked(alternative: Alternative) -> Alternative:
-    """The alternative, refused before anything is spent if it is none."""
+    """Return the alternative, refused before anything is spent if it is none."""
     arguments.choice("alternative", alternative, ("two-sided", "greater", "less"))
     return alternative
 
@@ -213,7 +213,7 @@ def sample(name: str, values: Any) -> NDArray[np.float64]:
 
 
 def pooled(samples: list[NDArray[np.float64]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """All values in one array, sample after sample, and the public sizes."""
+    """Return all values in one array, sample after sample, and the public sizes."""
     sizes = np.array([part.size for part in samples])
     if sizes.sum() > LARGEST_N:
         raise InvalidParameter(f"samples must hold at most {LARGEST_N} records in all, got {sizes.sum()}")

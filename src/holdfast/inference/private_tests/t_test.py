@@ -40,7 +40,7 @@ def between_statistic(values: NDArray[np.int64], sizes: NDArray[np.int64]) -> ND
 
 
 def anova_sensitivity(sizes: NDArray[np.int64]) -> int:
-    """How far a neighbour moves `between_statistic` of whole values from 0 to `RESOLUTION`.
+    """Return how far a neighbour moves `between_statistic` of whole values from 0 to `RESOLUTION`.
 
     Derived. A value of group g moves by d. With `u_j = n s_j - n_j S` (s_j sums of groups, S of all), `u_g` moves by
     `(n - n_g) d` and the others by `n_j d`, together `(n - n_g) d`. So by at most `2 (n - smallest size) RESOLUTION`:

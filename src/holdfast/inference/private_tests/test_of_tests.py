@@ -89,7 +89,7 @@ class GroupPlan:
         return self.n // self.groups
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; None where nothing was planned."""
+        """Return plain data; None where nothing was planned."""
         return {name: None if value != value else value for name, value in asdict(self).items()}
 
     def __str__(self) -> str:

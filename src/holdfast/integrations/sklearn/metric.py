@@ -60,7 +60,7 @@ class Metric(ABC):
 
     @abstractmethod
     def point(self, evidence: Array) -> float:
-        """The metric on these rows, without a guarantee."""
+        """Return the metric on these rows, without a guarantee."""
 
     @abstractmethod
     def ask(self, holdout: ReusableHoldout, evidence: Array, guess: float, tolerance: float | None) -> Answer:
@@ -76,11 +76,11 @@ class Metric(ABC):
         return {}
 
     def signed(self, value: float) -> float:
-        """A score for scikit-learn: greater is better."""
+        """Return a score for scikit-learn: greater is better."""
         return value if self.greater_is_better else -value
 
     def score(self, estimator: Any, X: Any, y: Any) -> float:
-        """The plain score of an estimator, greater is better."""
+        """Return the plain score of an estimator, greater is better."""
         return self.signed(self.point(self.evidence(estimator, X, y)))
 
 
@@ -106,7 +106,7 @@ class RowMetric(Metric):
         return self.pair
 
     def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
-        """The per-row values."""
+        """Return the per-row values."""
         if self.pair:
             self.check_labels(estimator.classes_)
         return np.asarray(self.rows(estimator, X, y))
@@ -116,7 +116,7 @@ class RowMetric(Metric):
         return min(max(float(np.mean(evidence)), self.low), self.high)
 
     def finalist(self, evidence: Any) -> Any:
-        """The per-row values."""
+        """Return the per-row values."""
         return evidence
 
     @property
@@ -159,11 +159,11 @@ class StatisticMetric(Metric):
         return np.column_stack([positive.astype(np.float64), self.response(estimator, X)])
 
     def point(self, evidence: Array) -> float:
-        """The statistic on these rows."""
+        """Return the statistic on these rows."""
         return float(self.plain(evidence[:, 0], evidence[:, 1]))
 
     def finalist(self, evidence: Any) -> Any:
-        """The statistic with its interval."""
+        """Return the statistic with its interval."""
         return self.procedure(evidence[:, 0], evidence[:, 1])
 
     def ask(self, holdout: ReusableHoldout, evidence: Array, guess: float, tolerance: float | None) -> Answer:
@@ -174,7 +174,7 @@ class StatisticMetric(Metric):
 
 
 def metric(name: str, bound: float | None = None) -> Metric:
-    """A metric by name.
+    """Return a metric by name.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ _CLIPPED: dict[str, Callable[..., Array]] = {
 
 
 def overlap(a: Any, b: Any) -> bool:
-    """Whether two tables share memory, as slices of one table do; False where that cannot be seen.
+    """Return whether two tables share memory, as slices of one table do; False where that cannot be seen.
 
     It catches the mistake that is easy to make: a guess or a fit on the very array, frame or slice that is held out.
     Rows that were copied (picked by a list, shuffled, split by `train_test_split`) leave no trace, so False proves

@@ -182,7 +182,7 @@ class _Desk:
 
 
 def evidence_of(chosen: Metric, estimator: Any, X: Any, y: Any, X_holdout: Any, y_holdout: Any) -> tuple[float, Any]:
-    """The guess on the rows that were handed over, and what the holdout's rows say. The latter is secret."""
+    """Return the guess on the rows that were handed over, and what the holdout's rows say. The latter is secret."""
     if overlap(X, X_holdout):
         raise InvalidParameter("X must not share rows with X_holdout: a guess must not come from the holdout")
     return chosen.point(chosen.evidence(estimator, X, y)), chosen.evidence(estimator, X_holdout, y_holdout)

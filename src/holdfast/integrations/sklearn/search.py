@@ -151,7 +151,7 @@ class Line:
 def results(
     chosen: Metric, lines: Sequence[Line], best: int, final: FinalResult | None, failed: float, reserves: bool
 ) -> dict[str, Any]:
-    """The results as scikit-learn's searches lay them out. Scores are shown once the run has ended.
+    """Return the results as scikit-learn's searches lay them out. Scores are shown once the run has ended.
 
     Where rows are reserved, the scores are those of the finalists on these rows: what others show on all rows would
     tell something of the reserves of later phases.
@@ -197,7 +197,7 @@ def _ranks(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
 
 
 def narrow(grid: Mapping[str, Any] | Sequence[Mapping[str, Any]], winner: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """A finer grid around a winner: for each number the middles between it and its neighbours; all else stays.
+    """Return a finer grid around a winner: for each number the middles between it and its neighbours; all else stays.
 
     Numbers that are all positive and spread over a factor of ten or more are halved on a logarithmic scale.
 
@@ -598,7 +598,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             self.loss_at_most_, self.ranks_ = final.loss_at_most, final.ranks
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The plain score of the winner on rows of your own; no guarantee, no cost."""
+        """Return the plain score of the winner on rows of your own; no guarantee, no cost."""
         check_is_fitted(self, "best_estimator_")
         return self.metric_.score(self.best_estimator_, X, y)
 

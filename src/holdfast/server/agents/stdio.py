@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 def build(tools: Tools) -> Any:
-    """The protocol's server over the tools."""
+    """Return the protocol's server over the tools."""
     types, server = _package()
 
     async def on_list(_: Any, __: Any) -> Any:

@@ -68,7 +68,7 @@ _REFUSALS: tuple[tuple[type[HoldfastError], str, str], ...] = (
 
 
 def refusal(error: HoldfastError) -> tuple[str, dict[str, Any]]:
-    """A refusal in words and as data: what, why, and what to do about it.
+    """Return a refusal in words and as data: what, why, and what to do about it.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def refusal(error: HoldfastError) -> tuple[str, dict[str, Any]]:
 
 
 def answer_words(answer: GuardedAnswer, confidence: float | None = None) -> str:
-    """An answer in words.
+    """Return an answer in words.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def _test_words(answer: GuardedAnswer) -> str:
 
 
 def estimate_words(estimate: Estimate) -> str:
-    """An estimate in words."""
+    """Return an estimate in words."""
     if not estimate.admitted:
         return f"It would be refused: {_sentence(estimate.reason)} Nothing was spent by asking this."
     if estimate.repeated:
@@ -161,7 +161,7 @@ def estimate_words(estimate: Estimate) -> str:
 
 
 def left_words(remaining: Mapping[str, Any], then: str = "Left") -> str:
-    """What is left, in words.
+    """Return what is left, in words.
 
     Examples
     --------
@@ -300,7 +300,7 @@ class Tools:
             self._calls["submit"] = self._submit
 
     def list(self) -> list[Tool]:
-        """Every tool that is offered."""
+        """Return every tool that is offered."""
         found = [
             Tool(
                 "describe",

@@ -60,14 +60,14 @@ class Sessions:
         return self.begin_for(caller.token)
 
     def begin_for(self, identity: str) -> str:
-        """The cookie for the row of somebody who has shown already who they are."""
+        """Return the cookie for the row of somebody who has shown already who they are."""
         row = self._server.records.get(TOKENS, id=identity)
         assert row is not None
         said = f"{identity}.{int(time.time())}.{secrets.token_hex(16)}"
         return f"{said}.{self._seal(row['hash'], 'session ' + said)}"
 
     def read(self, cookie: str | None) -> SignedIn | None:
-        """Who a cookie signs in now; None for one that is old, forged, or whose token has ended."""
+        """Return who a cookie signs in now; None for one that is old, forged, or whose token has ended."""
         found = _FORM.fullmatch(cookie or "")
         row = None if found is None else self._server.records.get(TOKENS, id=found[1])
         if found is None or row is None or cookie is None:
@@ -89,7 +89,7 @@ class Sessions:
 
 
 def sessions_of(request: Request) -> Sessions:
-    """The worker's sessions."""
+    """Return the worker's sessions."""
     found = request.app.state.sessions
     assert isinstance(found, Sessions)
     return found
@@ -142,6 +142,6 @@ def require_mark(session: SignedIn, mark: object) -> None:
 
 
 def over_tls(request: Request) -> bool:
-    """Whether the browser's side is encrypted: as a proxy that we believe says, or as the settings say."""
+    """Return whether the browser's side is encrypted: as a proxy that we believe says, or as the settings say."""
     public = server_of(request).settings.public_url or ""
     return request.url.scheme == "https" or public.startswith("https:")

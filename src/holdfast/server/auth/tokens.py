@@ -57,7 +57,7 @@ class Caller:
         return self.role == "steward"
 
     def reaches(self, guard: str, policy: Policy | None = None) -> bool:
-        """Whether a guard is there for this caller. What is not reached is not found.
+        """Return whether a guard is there for this caller. What is not reached is not found.
 
         A token that names guards reaches those alone. A steward needs no place in a policy.
 
@@ -75,7 +75,7 @@ class Caller:
         return self.steward or policy is None or policy.analysts is None or self.name in policy.analysts
 
     def stewards(self, guard: str | None) -> bool:
-        """Whether the caller may decide for a guard: a steward whose token names no guards, or names this one.
+        """Return whether the caller may decide for a guard: a steward whose token names no guards, or names this one.
 
         Examples
         --------
@@ -102,7 +102,7 @@ class Caller:
             raise Problem("forbidden", "this token names guards, and may make tokens for some of these guards only")
 
     def sees(self, analyst: str | None) -> bool:
-        """Whether what this analyst asked, and was answered, is shown to the caller: a steward sees everybody's.
+        """Return whether what this analyst asked, and was answered, is shown to the caller: a steward sees everybody's.
 
         Examples
         --------
@@ -196,16 +196,16 @@ class Tokens:
         return f"hf_{identity}_{secret}", public(values)
 
     def issue_for(self, role: Role, name: str, days: float) -> str:
-        """A token that lives for some days."""
+        """Return a token that lives for some days."""
         return self.issue(role, name, datetime.now(UTC) + timedelta(days=days))[0]
 
     def list(self, caller: Caller | None = None) -> list[dict[str, Any]]:
-        """The public facts of every token that the caller manages, the revoked and expired included."""
+        """Return the public facts of every token that the caller manages, the revoked and expired included."""
         found = [public(row) for row in self._records.all(TOKENS)]
         return [one for one in found if caller is None or caller.manages(one["guards"])]
 
     def get(self, identity: str) -> dict[str, Any] | None:
-        """The public facts of one."""
+        """Return the public facts of one."""
         row = self._records.get(TOKENS, id=identity)
         return None if row is None else public(row)
 
@@ -238,7 +238,7 @@ class Tokens:
         return True
 
     def has_steward(self) -> bool:
-        """Whether somebody holds a steward's token that is still good."""
+        """Return whether somebody holds a steward's token that is still good."""
         return any(
             row["revoked"] is None and row["expires"] > now() and not row["hash"].startswith(FOREIGN)
             for row in self._records.all(TOKENS, role="steward")
@@ -319,6 +319,6 @@ def foreign_hash(whose: str) -> str:
 
 
 def public(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What may be shown of a token: never its hash."""
+    """Return what may be shown of a token: never its hash."""
     plain = {name: row[name] for name in ("id", "role", "name", "created", "expires", "revoked")}
     return plain | {"guards": None if row["guards"] is None else json.loads(row["guards"])}

@@ -56,12 +56,12 @@ def rows(n: int, seed: int = _SEED) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=1)
 def customers() -> list[dict[str, Any]]:
-    """The demo's rows."""
+    """Return the demo's rows."""
     return rows(ROWS)
 
 
 def rows_csv() -> str:
-    """The demo's rows as a CSV file."""
+    """Return the demo's rows as a CSV file."""
     made = customers()
     lines = [",".join(made[0])]
     lines += [",".join(_cell(value) for value in one.values()) for one in made]
@@ -142,7 +142,7 @@ def ann_saw() -> list[dict[str, Any]]:
 
 
 def greg_saw() -> list[dict[str, Any]]:
-    """The few rows that Greg has."""
+    """Return the few rows that Greg has."""
     return rows(_FEW, _GREGS_SEED)
 
 

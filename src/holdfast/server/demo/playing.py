@@ -28,7 +28,7 @@ class Played:
     interval: tuple[float, float] | None = None
 
     def cells(self) -> tuple[str, ...]:
-        """The row of a table."""
+        """Return the row of a table."""
         believed = "" if self.step.believed is None else f"{self.step.believed:.3g}"
         said = "" if self.interval is None else f"{self.interval[0]:.3g} to {self.interval[1]:.3g}"
         return (self.step.analyst, self.step.about, believed, said, self.outcome)
@@ -64,7 +64,7 @@ def _asked(guard: Guard, step: Step) -> Played:
 
 
 def best_of_greg(played: list[Played]) -> Played:
-    """The idea that Greg believes in most, of those that the guard answered."""
+    """Return the idea that Greg believes in most, of those that the guard answered."""
     his = [one for one in played if one.step.analyst == "greg" and one.interval is not None]
     return max(his, key=lambda one: one.step.believed or 0.0)
 
@@ -79,7 +79,7 @@ def write(played: list[Played], path: Path) -> None:
 
 
 def summary(played: list[Played]) -> dict[str, Any]:
-    """How often each of them was right."""
+    """Return how often each of them was right."""
     return {
         name: {
             outcome: sum(one.outcome == outcome for one in played if one.step.analyst == name)

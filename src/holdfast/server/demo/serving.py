@@ -43,7 +43,7 @@ Column = list[Any]
 
 
 def reports() -> dict[str, Report]:
-    """The reports by name, the worse one last, so that it is the first that a page lists."""
+    """Return the reports by name, the worse one last, so that it is the first that a page lists."""
     from holdfast.coherence import curators, learners
 
     few = analysts.rows(ROWS)
@@ -110,7 +110,7 @@ class Demo:
         return f"http://{self.settings.host}:{self.settings.port}"
 
     def link(self, name: str) -> str:
-        """The sign-in page with a token behind the `#`, which browsers do not send anywhere."""
+        """Return the sign-in page with a token behind the `#`, which browsers do not send anywhere."""
         return f"{self.address}/sign-in#{self.tokens[name]}"
 
 

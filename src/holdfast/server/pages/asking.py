@@ -50,17 +50,17 @@ class Box:
 
 
 def kinds() -> dict[str, type[Question]]:
-    """The kinds that have a form here; predictions are submitted on the page of their board."""
+    """Return the kinds that have a form here; predictions are submitted on the page of their board."""
     return {name: kind for name, kind in Question.kinds().items() if not kind.needs_board}
 
 
 def box_names() -> list[str]:
-    """The names of every box of every form."""
+    """Return the names of every box of every form."""
     return sorted({name for kind in kinds().values() for declared in _offered(kind) for name in _boxes(declared)})
 
 
 def question_of(kind: str, fields: Fields, policy: Policy, schema: Schema | None = None) -> dict[str, Any]:
-    """The question that a filled form asks.
+    """Return the question that a filled form asks.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def question_of(kind: str, fields: Fields, policy: Policy, schema: Schema | None
 
 
 def filled_with(question: Mapping[str, Any]) -> dict[str, str]:
-    r"""The boxes of a form that asks this question.
+    r"""Return the boxes of a form that asks this question.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def filled_with(question: Mapping[str, Any]) -> dict[str, str]:
 
 
 def form(kind: str, fields: Fields, trouble: str = "") -> list[tuple[Group | None, list[Box]]]:
-    """The boxes of a kind, together by group. `trouble` stands next to the field that it names first."""
+    """Return the boxes of a kind, together by group. `trouble` stands next to the field that it names first."""
     made = _kind(kind)
     wrong = named_field(kind, trouble)
     boxes: dict[Group | None, list[Box]] = {}
@@ -132,7 +132,7 @@ def form(kind: str, fields: Fields, trouble: str = "") -> list[tuple[Group | Non
 
 
 def named_field(kind: str, trouble: str) -> str:
-    """The field of a kind that an error names first; empty where it names none."""
+    """Return the field of a kind that an error names first; empty where it names none."""
     first = trouble.split(" ")[0].rstrip(":")
     return first if kind in kinds() and first in {declared.name for declared in _offered(_kind(kind))} else ""
 

@@ -26,7 +26,7 @@ def _read(name: str) -> tuple[bytes, str]:
 
 
 def address_of_asset(name: str) -> str:
-    """Where a file is, with a mark of what is in it.
+    """Return where a file is, with a mark of what is in it.
 
     Examples
     --------

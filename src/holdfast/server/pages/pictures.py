@@ -15,7 +15,7 @@ _WIDE = 1000.0
 
 
 def gauge(left: float, whole: float, words: str) -> Markup:
-    """A bar of what is left of a whole. Beyond a glance it says it in words for those who cannot see it.
+    """Return a bar of what is left of a whole. Beyond a glance it says it in words for those who cannot see it.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def gauge(left: float, whole: float, words: str) -> Markup:
 
 
 def interval(value: Any, ends: Any, low: float, high: float, guess: float | None = None) -> Markup:
-    """An interval on the range of the values; a tick where the value is, a thin one where the guess was."""
+    """Return an interval on the range of the values; a tick where the value is, a thin one where the guess was."""
     if not _pair(ends) or not high > low:
         return Markup("")
     first, last = _place(ends[0], low, high), _place(ends[1], low, high)
@@ -70,7 +70,7 @@ def epochs(listed: Sequence[Mapping[str, Any]], shown: str) -> Markup:
 
 
 def bar(share: float, kind: str, words: str, to: float | None = None) -> Markup:
-    """A bar of a table: how long it is says how wide an interval would be. `to` draws a paler part behind."""
+    """Return a bar of a table: how long it is says how wide an interval would be. `to` draws a paler part behind."""
     parts = []
     if to is not None:
         parts.append(_rect(0, 0, _WIDE * min(1.0, max(0.0, to)), 20, "behind"))
@@ -79,7 +79,7 @@ def bar(share: float, kind: str, words: str, to: float | None = None) -> Markup:
 
 
 def distance(found: float, chance: float, allowed: float, scale: float) -> Markup:
-    """How far a group's halves are apart, what chance alone gives, and a tick where the tolerance ends.
+    """Return how far a group's halves are apart, what chance alone gives, and a tick where the tolerance ends.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def distance(found: float, chance: float, allowed: float, scale: float) -> Marku
 
 
 def strip(points: Sequence[Mapping[str, Any]], slots: int = 60, subject: str = "answers", least: int = 20) -> Markup:
-    """The latest answers side by side: each a stroke from the lower to the upper end of its interval.
+    """Return the latest answers side by side: each a stroke from the lower to the upper end of its interval.
 
     A point has `low` and `high`, shares of the range of its values, or None for an answer without an interval; `value`,
     `guess` and `kind`, which is its class.

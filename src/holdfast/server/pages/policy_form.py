@@ -85,7 +85,7 @@ class Line:
 
 
 def policy_of(fields: Mapping[str, str]) -> dict[str, Any]:
-    r"""The policy that a filled form asks for, as plain data.
+    r"""Return the policy that a filled form asks for, as plain data.
 
     Examples
     --------
@@ -138,7 +138,7 @@ _RANGE = re.compile(r"\s*(?P<low>\S+)\s+to\s+(?P<high>\S+)\s*")
 
 
 def columns_of(text: str, schema: Schema) -> dict[str, Any]:
-    r"""What is declared about columns, a line each: a range `age: 0 to 120`, or categories `sex: f, m`.
+    r"""Return what is declared about columns, a line each: a range `age: 0 to 120`, or categories `sex: f, m`.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def columns_of(text: str, schema: Schema) -> dict[str, Any]:
 
 
 def lines_of(columns: Mapping[str, Any]) -> str:
-    r"""The declarations of a policy as the form takes them.
+    r"""Return the declarations of a policy as the form takes them.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def number_of(name: str, text: str) -> float:
 
 
 def comparison(n: int, fields: Mapping[str, str]) -> tuple[list[Line], int]:
-    """What the form's policy promises, then every known method for the same use, narrowest first.
+    """Return what the form's policy promises, then every known method for the same use, narrowest first.
 
     The number is of the failed checks after which those methods are compared.
     """
@@ -208,7 +208,7 @@ def comparison(n: int, fields: Mapping[str, str]) -> tuple[list[Line], int]:
 
 
 def promised(n: int, policy: Policy) -> list[Line]:
-    """The widths of this very policy: of the first answer, and of the last one if no check ever fails."""
+    """Return the widths of this very policy: of the first answer, and of the last one if no check ever fails."""
     budget, most = GuardBudget(n, policy), policy.questions
     found = []
     for kind, name, more in (("check", "a check", {"guess": 0.5}), ("mean", "a noisy mean", {})):
@@ -237,7 +237,7 @@ def promised(n: int, policy: Policy) -> list[Line]:
 
 
 def spending_words(answers: GaussianAnswers, cap: Cost | None) -> str:
-    """What all answers of a plan cost together, next to the cap.
+    """Return what all answers of a plan cost together, next to the cap.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def spending_words(answers: GaussianAnswers, cap: Cost | None) -> str:
 
 @lru_cache(maxsize=256)
 def methods(n: int, questions: int, failures: int, confidence: float) -> tuple[tuple[str, float, bool, bool], ...]:
-    """Every method of `holdfast plan`: name, half-width, whether it is proved, whether it is only a limit."""
+    """Return every method of `holdfast plan`: name, half-width, whether it is proved, whether it is only a limit."""
     rows = plan(n, questions, failures, confidence).methods
     return tuple((row.name, row.half_width, row.certified, row.reference) for row in rows)
 
@@ -271,7 +271,7 @@ def study_of(text: str, fields: Mapping[str, str], schema: Schema, n: int) -> St
 
 
 def filled_by(plan: StudyPlan) -> dict[str, str]:
-    """The form that makes the policy of a plan.
+    """Return the form that makes the policy of a plan.
 
     Examples
     --------
@@ -337,7 +337,7 @@ BOARD_DEFAULTS = {
 
 
 def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, Any] | None:
-    """The board that a filled form asks for, as plain data; None where its name is left empty.
+    """Return the board that a filled form asks for, as plain data; None where its name is left empty.
 
     `kinds` are those of the sample's columns: the positive label is read as the label's kind.
 
@@ -421,7 +421,7 @@ FIELDS = ("questions", "failures", "budget", "analysts", "expires", "reason", "s
 
 
 def filled(policy: Mapping[str, Any]) -> dict[str, str]:
-    r"""The form as it stands before anything is changed.
+    r"""Return the form as it stands before anything is changed.
 
     Examples
     --------
@@ -444,7 +444,7 @@ def filled(policy: Mapping[str, Any]) -> dict[str, str]:
 
 
 def overriding_policy(fields: Mapping[str, str], before: Mapping[str, Any]) -> Policy:
-    """The policy that the form asks for: the one before it, with what was changed."""
+    """Return the policy that the form asks for: the one before it, with what was changed."""
     if not fields["reason"]:
         raise InvalidParameter("a reason must be given: it is recorded for good")
     if fields["sure"] != "yes":

@@ -40,7 +40,7 @@ _MOST_FIELDS = 100
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The templates and what they may call."""
+    """Return the templates and what they may call."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -60,7 +60,7 @@ def environment() -> Environment:
 
 
 def day(text: str) -> str:
-    """The date of a stored time.
+    """Return the date of a stored time.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def day(text: str) -> str:
 
 
 def moment(text: str) -> str:
-    """A stored time as people read it, in UTC.
+    """Return a stored time as people read it, in UTC.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def moment(text: str) -> str:
 
 
 def show(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page, or with a template whose name begins with `part_` a part of one."""
+    """Return a page, or with a template whose name begins with `part_` a part of one."""
     session: SignedIn | None = getattr(request.state, "session", None)
     base = {
         "request": request,
@@ -127,20 +127,20 @@ class PageRoute(APIRoute):
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a person asks: a browser, outside the API and what machines read."""
+    """Return whether a person asks: a browser, outside the API and what machines read."""
     path: str = request.scope["path"]
     return not path.startswith(API) and path not in FREE and "text/html" in request.headers.get("accept", "")
 
 
 def problem_page(request: Request, problem: Problem) -> Response:
-    """A problem that came up outside the pages, such as an address that is not there, as a page."""
+    """Return a problem that came up outside the pages, such as an address that is not there, as a page."""
     page = refused(request, problem)
     page.headers.update(HEADERS)
     return page
 
 
 def refused(request: Request, error: Problem | HoldfastError) -> Response:
-    """An error as a page; a visitor who needs a token is sent to sign in."""
+    """Return an error as a page; a visitor who needs a token is sent to sign in."""
     problem = error if isinstance(error, Problem) else problem_of(error)
     request.state.code = problem.code
     if problem.code == "unauthenticated" and request.method == "GET":
@@ -152,7 +152,7 @@ def refused(request: Request, error: Problem | HoldfastError) -> Response:
 
 
 def page_router() -> APIRouter:
-    """A router for pages."""
+    """Return a router for pages."""
     return APIRouter(route_class=PageRoute, default_response_class=HTMLResponse)
 
 
@@ -187,6 +187,6 @@ async def form_of(request: Request, session: SignedIn) -> FormData:
 
 
 def field(form: FormData | Any, name: str) -> str:
-    """A field's text without blanks around it; empty where it is missing."""
+    """Return a field's text without blanks around it; empty where it is missing."""
     value = form.get(name)
     return "" if value is None or isinstance(value, UploadFile) else str(value).strip()

@@ -88,7 +88,7 @@ async def remove(request: Request, sample: str) -> Response:
 
 
 def name_of(text: str) -> str:
-    """A name that the API would take too."""
+    """Return a name that the API would take too."""
     try:
         return _NAME.validate_python(text)
     except ValidationError:

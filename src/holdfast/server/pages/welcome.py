@@ -84,7 +84,7 @@ async def sign_out(request: Request) -> Response:
 
 
 def after_sign_in(address: str | None) -> str:
-    """The page that somebody wanted, if it is one of ours; else the first one."""
+    """Return the page that somebody wanted, if it is one of ours; else the first one."""
     return address if address and len(address) < 200 and _OURS.fullmatch(address) else "/"
 
 
@@ -97,7 +97,7 @@ def _facts(server: Server, session: SignedIn) -> tuple[list[dict[str, Any]], int
 
 
 def standing_of(facts: dict[str, Any], caller: Caller, sharp: Sequence[tuple[str, float]] = ()) -> dict[str, Any]:
-    """The gauges of a guard: the whole's for a steward, an analyst's own for an analyst."""
+    """Return the gauges of a guard: the whole's for a steward, an analyst's own for an analyst."""
     policy = facts["policy"]
     if caller.steward:
         left = words.gauges(policy, facts["remaining"])

@@ -48,7 +48,7 @@ _ACTS = {
 
 
 def width(value: float) -> str:
-    """A half-width in two digits, rounded up: it is a promise.
+    """Return a half-width in two digits, rounded up: it is a promise.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def width(value: float) -> str:
 
 
 def question(asked: Mapping[str, Any]) -> str:
-    """What a stored question asks, in one line.
+    """Return what a stored question asks, in one line.
 
     Examples
     --------
@@ -75,17 +75,17 @@ def question(asked: Mapping[str, Any]) -> str:
 
 
 def act(kind: str) -> str:
-    """What an entry that is no answer records."""
+    """Return what an entry that is no answer records."""
     return _ACTS.get(kind, kind)
 
 
 def status_words(name: str) -> str:
-    """A guard's status in a sentence."""
+    """Return a guard's status in a sentence."""
     return _STATUS.get(name, name)
 
 
 def cost(plain: Mapping[str, Any] | None) -> str:
-    """A cost.
+    """Return a cost.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def cost(plain: Mapping[str, Any] | None) -> str:
 
 
 def outcome(answer: Mapping[str, Any]) -> tuple[str, str]:
-    """A mark and a word for what became of a question."""
+    """Return a mark and a word for what became of a question."""
     details = answer["details"]
     if details.get("finished") is False:
         return "✗", "not finished"
@@ -118,7 +118,7 @@ def outcome(answer: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def value(answer: Mapping[str, Any]) -> str:
-    """What an answer says, in one line."""
+    """Return what an answer says, in one line."""
     found, ends = answer["value"], answer["interval"]
     if isinstance(found, Mapping):
         return f"{len(found)} cells"
@@ -130,17 +130,17 @@ def value(answer: Mapping[str, Any]) -> str:
 
 
 def sentence(answer: Mapping[str, Any], asked: Mapping[str, Any], whose: str = "Your") -> str:
-    """What an answer means, for somebody who has not seen one before."""
+    """Return what an answer means, for somebody who has not seen one before."""
     return Question.kinds()[asked["kind"]].answer_words(asked, answer, whose)
 
 
 def aside(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """What else to know about an answer."""
+    """Return what else to know about an answer."""
     return Question.kinds()[asked["kind"]].effect_words(asked, answer)
 
 
 def example(columns: Sequence[Mapping[str, Any]]) -> str:
-    """A condition over some column, to show how one is written.
+    """Return a condition over some column, to show how one is written.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def example(columns: Sequence[Mapping[str, Any]]) -> str:
 
 
 def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A policy, a line for each thing that it fixes."""
+    """Return a policy, a line for each thing that it fixes."""
     rows = [("All intervals hold together with probability", f"{plain['confidence']:.6g}")]
     rows.append(("Questions", "no cap" if plain["questions"] is None else f"at most {plain['questions']:,}"))
     if plain["failures"] is not None:
@@ -214,7 +214,7 @@ WRONG_FIELD = "A field does not hold what it should."
 
 
 def heading(code: str) -> str:
-    """The kind of a refusal in a sentence."""
+    """Return the kind of a refusal in a sentence."""
     return _WHERE.get(code, "It could not be answered.")
 
 
@@ -238,7 +238,7 @@ def plain(guard: Guard, question: Mapping[str, Any], analyst: str) -> str:
 
 
 def alternatives(guard: Guard, question: Mapping[str, Any], analyst: str) -> list[Alternative]:
-    """What would be admitted instead. Estimates spend nothing."""
+    """Return what would be admitted instead. Estimates spend nothing."""
     found = []
     for title, other in _candidates(guard, question, analyst):
         try:
@@ -251,7 +251,7 @@ def alternatives(guard: Guard, question: Mapping[str, Any], analyst: str) -> lis
 
 
 def promise(estimate: Estimate) -> str:
-    """What an admitted question would cost and give.
+    """Return what an admitted question would cost and give.
 
     Examples
     --------
@@ -309,7 +309,7 @@ class Gauge:
 
 
 def gauges(policy: Mapping[str, Any], remaining: Mapping[str, Any], share: float = 1.0) -> list[Gauge]:
-    """The budgets of a policy, of which `share` is this party's.
+    """Return the budgets of a policy, of which `share` is this party's.
 
     Examples
     --------
@@ -330,7 +330,7 @@ def gauges(policy: Mapping[str, Any], remaining: Mapping[str, Any], share: float
 
 
 def failures(policy: Mapping[str, Any], progress: Mapping[str, Any]) -> Gauge | None:
-    """How many more failed checks the whole guard takes; None where they are not capped."""
+    """Return how many more failed checks the whole guard takes; None where they are not capped."""
     most = policy["failures"]
     if most is None:
         return None
@@ -339,7 +339,7 @@ def failures(policy: Mapping[str, Any], progress: Mapping[str, Any]) -> Gauge | 
 
 
 def sharpness(ledger: Ledger, analyst: str | None = None) -> list[tuple[str, float]]:
-    """How wide the next answer would be, for a condition that holds for half of the rows, where that is widest.
+    """Return how wide the next answer would be, for a condition that holds for half of the rows, where that is widest.
 
     A check is one that names no tolerance, and whose guess passes. What would be refused is left out: what does not fit
     into what is left for all, or for `analyst`.
@@ -377,7 +377,7 @@ def _sharpness(view: View, analyst: str | None) -> list[tuple[str, float]]:
 
 
 def place(text: str) -> int | None:
-    """The number of an entry as an address gives it; None for what is none. Entries are counted from 1.
+    """Return the number of an entry as an address gives it; None for what is none. Entries are counted from 1.
 
     Examples
     --------
@@ -388,7 +388,7 @@ def place(text: str) -> int | None:
 
 
 def history(ledger: Ledger, caller: Caller, before: int | None = None) -> tuple[list[dict[str, Any]], int | None]:
-    """The latest entries that the caller may see, newest first; and where the page before them begins.
+    """Return the latest entries that the caller may see, newest first; and where the page before them begins.
 
     Entries of an analyst are found by an index, however many others there are: a page is full while there are as many.
     """
@@ -412,7 +412,7 @@ def history(ledger: Ledger, caller: Caller, before: int | None = None) -> tuple[
 
 
 def answers(ledger: Ledger, analyst: str, before: int | None = None) -> tuple[list[dict[str, Any]], int | None]:
-    """What an analyst asked last and was answered, newest first; and where the page before that begins."""
+    """Return what an analyst asked last and was answered, newest first; and where the page before that begins."""
     state = ledger.look(GuardState.of)
     if state.policy.histories == "separate":
         end = before or len(seat_entries(ledger, analyst)) + 1
@@ -424,7 +424,7 @@ def answers(ledger: Ledger, analyst: str, before: int | None = None) -> tuple[li
 
 
 def item(entry: Entry, state: GuardState, beaten: bool = False, *, own: bool = False) -> dict[str, Any]:
-    """An entry as a page shows it: nothing but what was released, and what became of it since.
+    """Return an entry as a page shows it: nothing but what was released, and what became of it since.
 
     A ladder's best may have been `beaten`, and a certificate ended because another guard has some of the same rows.
     With `own` it has the number that its analyst knows it by.
@@ -442,7 +442,7 @@ def item(entry: Entry, state: GuardState, beaten: bool = False, *, own: bool = F
 def item_of(
     asked: Mapping[str, Any] | None, answer: Mapping[str, Any] | None, sequence: int, time: str, analyst: str | None
 ) -> dict[str, Any]:
-    """A question and its answer as a page shows them."""
+    """Return a question and its answer as a page shows them."""
     return {
         "sequence": sequence,
         "time": time,

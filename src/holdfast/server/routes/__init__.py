@@ -29,12 +29,12 @@ ASKING = (
 
 
 def router(tag: str, route_class: type[StrictRoute] = StrictRoute) -> APIRouter:
-    """A router below /api/v1, whose routes read and write strict JSON."""
+    """Return a router below /api/v1, whose routes read and write strict JSON."""
     return APIRouter(prefix="/api/v1", tags=[tag], route_class=route_class, default_response_class=StrictJSON)
 
 
 def answers(model: Any, *codes: str, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """What a route may answer with, for the OpenAPI page: its own shape, and problems by status."""
+    """Return what a route may answer with, for the OpenAPI page: its own shape, and problems by status."""
     found: dict[int | str, dict[str, Any]] = {status: {"model": model}} if model is not None else {}
     by_status: dict[int, list[str]] = {}
     for code in dict.fromkeys((*ALWAYS, *ASKING, *codes)):

@@ -134,7 +134,7 @@ class Interview:
         return np.array([np.nan if reply is None else reply.value for reply in replies])
 
     def done(self) -> Run:
-        """The finished record."""
+        """Return the finished record."""
         told = [(np.nan, None) if r is None else (r.value, r.interval) for r in self._replies]
         ends = [(np.nan, np.nan) if interval is None else interval for _, interval in told]
         low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T

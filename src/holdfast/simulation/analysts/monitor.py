@@ -46,7 +46,7 @@ class Worst:
 
 
 def monitor(run: Run) -> Worst:
-    """The worst answer of one analysis (Rogers' thesis, Algorithm 1). Refused questions are passed over.
+    """Return the worst answer of one analysis (Rogers' thesis, Algorithm 1). Refused questions are passed over.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def monitor(run: Run) -> Worst:
 
 
 def extended_monitor(runs: Iterable[Run]) -> Worst:
-    """The worst answer of several independent analyses (Rogers' thesis, Algorithm 21).
+    """Return the worst answer of several independent analyses (Rogers' thesis, Algorithm 21).
 
     The sign is that of `q(D) - a`, so that the gap is never negative; the thesis prints the other one.
     """

@@ -332,7 +332,7 @@ class Analyst:
     run: Analyse
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for listings."""
+        """Return plain data for listings."""
         return {"name": self.name, "title": self.title}
 
 
@@ -353,7 +353,7 @@ ANALYSTS: dict[str, Analyst] = {
 
 
 def analyst(name: str) -> Analyst:
-    """The analyst called `name`.
+    """Return the analyst called `name`.
 
     Examples
     --------

@@ -42,11 +42,11 @@ class Signs:
         return np.asarray(2 * counted - signed.sum(), dtype=np.int32)
 
     def moved(self, scores: Scores, feature: int, weight: int) -> Scores:
-        """The scores after one more feature joins the vote."""
+        """Return the scores after one more feature joins the vote."""
         return scores + np.where(self.bits[feature], np.int32(weight), np.int32(-weight))
 
     def settled(self, scores: Scores) -> Bits:
-        """The rows with a positive score, and of those with score 0 the ones whose coin shows heads."""
+        """Return the rows with a positive score, and of those with score 0 the ones whose coin shows heads."""
         return np.asarray((scores > 0) | ((scores == 0) & self.coin))
 
 
@@ -144,13 +144,13 @@ class Ballot:
 
     @classmethod
     def empty(cls, world: World, *, guess: bool) -> Ballot:
-        """The vote without voters: every row's coin decides."""
+        """Return the vote without voters: every row's coin decides."""
         nothing = np.zeros(world.n, dtype=np.int32)
         silent = bool(np.all(world.probabilities == 0.5))
         return cls(world, nothing, nothing if guess else None, None if silent else np.ones(1))
 
     def joined(self, feature: int, weight: int) -> Ballot:
-        """The vote after `feature` has joined with `weight`."""
+        """Return the vote after `feature` has joined with `weight`."""
         world = self.world
         return Ballot(
             world,

@@ -19,7 +19,7 @@ Values = npt.NDArray[Any]
 
 
 def sample_mean(values: Values) -> float:
-    """The mean of the values, by counting where they are of type bool.
+    """Return the mean of the values, by counting where they are of type bool.
 
     Examples
     --------

@@ -44,11 +44,11 @@ class Naive(Answerer):
         self._half = non_adaptive(design.n, design.questions, design.beta).half_width
 
     def ask(self, values: Values, guess: float) -> Reply | None:
-        """The mean of the values."""
+        """Return the mean of the values."""
         return self._reply(sample_mean(values))
 
     def ask_many(self, values: Values, guesses: Sequence[float] | npt.NDArray[np.float64]) -> list[Reply | None]:
-        """The mean of every row of values."""
+        """Return the mean of every row of values."""
         return [self._reply(sample_mean(row)) for row in values]
 
     def _reply(self, mean: float) -> Reply:
@@ -90,7 +90,7 @@ class Validated(Answerer):
         return self._width
 
     def ask(self, values: Values, guess: float) -> Reply | None:
-        """The guess if it passes, the middle of the sample mean's cell if not."""
+        """Return the guess if it passes, the middle of the sample mean's cell if not."""
 
         def validation(_: object) -> int:
             mean = sample_mean(values)
@@ -152,7 +152,7 @@ class Wrapped(Answerer):
         self.failures = 0
 
     def ask(self, values: Values, guess: float) -> Reply | None:
-        """The answer; None once the budget is spent."""
+        """Return the answer; None once the budget is spent."""
         try:
             answer = self._question(values, guess)
         except BudgetExhausted:
@@ -190,7 +190,7 @@ class Entry:
     make: Make
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for listings."""
+        """Return plain data for listings."""
         return {
             "name": self.name,
             "title": self.title,
@@ -207,7 +207,7 @@ def add(name: str, title: str, make: Make, *, certified: bool = True, needs_gues
 
 
 def answerers() -> dict[str, Entry]:
-    """Every method by name, in the order in which tables show them.
+    """Return every method by name, in the order in which tables show them.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def answerers() -> dict[str, Entry]:
 
 
 def answerer(name: str) -> Entry:
-    """The method called `name`.
+    """Return the method called `name`.
 
     Examples
     --------

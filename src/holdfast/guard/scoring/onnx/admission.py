@@ -73,7 +73,7 @@ DEEPEST = 1000
 
 
 def admitted(content: bytes) -> tuple[bytes, int]:
-    """The model written anew with nothing in it but what was checked, and its longest walk through trees.
+    """Return the model written anew with nothing in it but what was checked, and its longest walk through trees.
 
     Raises `InvalidParameter` where it is no model, reaches outside itself, uses an operator whose time or memory may go
     by what a row holds, or divides whole numbers of a row, which ends the process for one pair of them.

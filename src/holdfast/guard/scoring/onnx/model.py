@@ -72,7 +72,7 @@ class Tried:
 
 
 def available() -> bool:
-    """Whether what it takes is installed."""
+    """Return whether what it takes is installed."""
     return all(find_spec(package) is not None for package in _PACKAGES)
 
 
@@ -84,7 +84,7 @@ def wanted(
     place: int | None = None,
     limits: Limits | None = None,
 ) -> Wanted:
-    """What a model is to do.
+    """Return what a model is to do.
 
     Parameters
     ----------
@@ -226,14 +226,14 @@ class Model(Making):
 def model_in(
     file: Path, schema: Schema, n: int, policy: Policy, output: str | None = None, entry: int | None = None
 ) -> Model:
-    """A model in a file of one's own, tried on made-up rows."""
+    """Return a model in a file of one's own, tried on made-up rows."""
     made = Model(file.read_bytes(), schema, n, policy, output=output, place=entry)
     made.tried()
     return made
 
 
 def usable_as(kind: Kind, value: Prediction, share: bool = False) -> Prediction:
-    """What a model predicted as a value of the kind that the board takes, or None.
+    """Return what a model predicted as a value of the kind that the board takes, or None.
 
     Examples
     --------

@@ -74,7 +74,7 @@ def pack(wanted: Wanted, model: bytes, columns: Columns | None) -> bytes:
 
 
 def unpack(content: bytes) -> tuple[Wanted, bytes, Columns | None]:
-    """The parts again."""
+    """Return the parts again."""
     line, _, rest = content.partition(b"\n")
     told = json.loads(line)
     size = told.pop("model")
@@ -90,7 +90,7 @@ def unpack(content: bytes) -> tuple[Wanted, bytes, Columns | None]:
 
 
 def line_of(prediction: Prediction) -> bytes:
-    r"""What the process writes after each row.
+    r"""Return what the process writes after each row.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def line_of(prediction: Prediction) -> bytes:
 
 
 def read_lines(answer: bytes) -> list[Prediction] | None:
-    r"""The predictions of the rows that a process was done with before it ended; None where it had not begun.
+    r"""Return the predictions of the rows that a process was done with before it ended; None where it had not begun.
 
     A line that was not written to its end counts as none.
 
@@ -139,7 +139,7 @@ def _joined(parts: list[Held]) -> Held:
 
 
 def feature(held: Held) -> NDArray[Any]:
-    """A column as a model sees it: texts are cut at `LONGEST` letters, so that what a row needs has a bound."""
+    """Return a column as a model sees it: texts are cut at `LONGEST` letters, so that what a row needs has a bound."""
     values, missing = held
     if isinstance(values, Texts):
         texts = np.array([*(text[:LONGEST] for text in values.distinct), ""], dtype=object)

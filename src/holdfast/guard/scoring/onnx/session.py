@@ -93,14 +93,14 @@ class Session:
         return found
 
     def fed(self, columns: Columns) -> list[tuple[str, NDArray[Any]]]:
-        """The columns as the inputs of the model, a line a row."""
+        """Return the columns as the inputs of the model, a line a row."""
         return [
             (name, np.stack([_as(columns[column], kind) for column in inside], axis=1))
             for name, kind, inside in self._inputs
         ]
 
     def row(self, fed: list[tuple[str, NDArray[Any]]], i: int) -> Prediction:
-        """The prediction for one row; what the runtime raises comes through."""
+        """Return the prediction for one row; what the runtime raises comes through."""
         (found,) = self._session.run([self._output], {name: values[i : i + 1] for name, values in fed})
         return self._scalar(found)
 

@@ -61,11 +61,11 @@ class Channel(ABC):
 
     @abstractmethod
     def information(self, p0: Array, delta: Array) -> float:
-        """The noncentrality that `delta`, which sums to zero, gives per person at `p0`."""
+        """Return the noncentrality that `delta`, which sums to zero, gives per person at `p0`."""
 
     @abstractmethod
     def covariance(self, p: Array) -> Array:
-        """The covariance of one person's debiased answer where categories follow `p`; `(d, d)`."""
+        """Return the covariance of one person's debiased answer where categories follow `p`; `(d, d)`."""
 
     def root(self, p: Array) -> Array:
         """A matrix with `|root v|^2` the statistic per person of debiased proportions that differ by `v` from `p`."""
@@ -73,7 +73,7 @@ class Channel(ABC):
 
     @abstractmethod
     def whitening(self, p: Array, n: int) -> Whitening:
-        """The square root of the inverse covariance of debiased proportions at `p` `(..., 1, d)`."""
+        """Return the square root of the inverse covariance of debiased proportions at `p` `(..., 1, d)`."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, n: int, p: Array, size: int) -> Array:
@@ -102,7 +102,7 @@ class MultinomialChannel(Channel):
         self.lie = falls / (1 + (randomizer.categories - 1) * falls)
 
     def shown(self, p: Array) -> Array:
-        """The distribution of one answer: `(e^epsilon p + 1 - p) / (e^epsilon + d - 1)`."""
+        """Return the distribution of one answer: `(e^epsilon p + 1 - p) / (e^epsilon + d - 1)`."""
         return self.lie + self.contrast * p
 
     def debiased(self, sums: Array, n: int) -> Array:
@@ -114,7 +114,7 @@ class MultinomialChannel(Channel):
         return pearson(sums, n, self.shown(p0))
 
     def scale(self, p: Array) -> Array:
-        """The distribution of one answer: its expected count is what Pearson's limit depends on."""
+        """Return the distribution of one answer: its expected count is what Pearson's limit depends on."""
         return self.shown(p)
 
     def information(self, p0: Array, delta: Array) -> float:
@@ -168,7 +168,7 @@ class NoisyCellsChannel(Channel):
         return (sums - n * self.lie) / self.contrast
 
     def statistic(self, sums: Array, n: int, p0: Array) -> Any:
-        """The projected statistic (Algorithm 14) of the debiased counts; equal to the printed one for bits."""
+        """Return the projected statistic (Algorithm 14) of the debiased counts; equal to the printed one for bits."""
         return projected_statistic(self.debiased(sums, n), n, p0, n * self.c)
 
     def scale(self, p: Array) -> Array:
@@ -188,7 +188,7 @@ class NoisyCellsChannel(Channel):
         return whitening(p, np.array([float(n)]), n * self.c)
 
     def draw(self, rng: np.random.Generator, n: int, p: Array, size: int) -> Array:
-        """A multinomial, then: two binomials a cell (bits), or the sum of n noises in one draw.
+        """Return a multinomial, then: two binomials a cell (bits), or the sum of n noises in one draw.
 
         A sum of n discrete Laplace noises is the difference of two negative binomials. A sum of n discrete Gaussians of
         so many steps (`2**30`, or as many in 1) is a rounded normal but for a part in the square of that.
@@ -208,7 +208,7 @@ class NoisyCellsChannel(Channel):
 
 
 def channel_of(randomizer: Any) -> Channel:
-    """The channel of a randomizer.
+    """Return the channel of a randomizer.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def channel_of(randomizer: Any) -> Channel:
 def make_randomizer(
     kind: str, categories: int, *, epsilon: Rational | None = None, rho: Rational | None = None
 ) -> Randomizer:
-    """A randomizer by its name: "randomized-response", "bit-flip", "laplace" (epsilon) or "gaussian" (rho).
+    """Return a randomizer by its name: "randomized-response", "bit-flip", "laplace" (epsilon) or "gaussian" (rho).
 
     Examples
     --------

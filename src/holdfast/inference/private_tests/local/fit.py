@@ -358,7 +358,7 @@ def separate_independence(
 
 
 def separate_noncentrality(row_randomizer: RandomizedResponse, column_randomizer: RandomizedResponse, p: Any) -> float:
-    """What one person adds to the noncentrality of `separate_independence` when pairs follow the table `p`.
+    """Return what one person adds to the noncentrality of `separate_independence` when pairs follow the table `p`.
 
     `(k1 k2)^2 sum D_ij^2 / (a_i b_j)` with the contrasts `k`, the margins `a` and `b` of the answers, and
     `D = p - rows columns'`. Derived: the answers' table is `A p B'`, and `A D B' = k1 k2 D` where rows and columns of D

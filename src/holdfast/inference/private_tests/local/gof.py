@@ -177,7 +177,7 @@ def as_collected(answers: Any, randomizer: Randomizer | None, shape: tuple[int, 
 
 
 def chosen(method: Method | None, found: Collected) -> Method:
-    """The method asked for, or the dissertation's for the randomizer."""
+    """Return the method asked for, or the dissertation's for the randomizer."""
     if method is None:
         return "monte-carlo" if isinstance(found.randomizer, OneHotLaplace) else "asymptotic"
     arguments.choice("method", method, ("asymptotic", "monte-carlo"))
@@ -185,7 +185,7 @@ def chosen(method: Method | None, found: Collected) -> Method:
 
 
 def rough(smallest: float) -> tuple[str, ...]:
-    """The warning for small expected counts of the answers (spec 5.8, reviewed)."""
+    """Return the warning for small expected counts of the answers (spec 5.8, reviewed)."""
     if smallest >= FEW:
         return ()
     return (
@@ -205,7 +205,7 @@ def outcome(
     warnings: tuple[str, ...],
     details: dict[str, Any],
 ) -> TestResult:
-    """A conclusive result; the decision is `p <= alpha`."""
+    """Return a conclusive result; the decision is `p <= alpha`."""
     known = described(found) | details
     reject = bool(rejects(p, alpha))
     return TestResult(test, statistic, p, critical, alpha, reject, None, found.cost, level, warnings, found.n, known)
@@ -220,13 +220,13 @@ def inconclusive(
     warnings: tuple[str, ...],
     details: dict[str, Any],
 ) -> TestResult:
-    """A NULL result."""
+    """Return a NULL result."""
     known = described(found) | details
     return TestResult(test, None, None, None, alpha, None, reason, found.cost, level, warnings, found.n, known)
 
 
 def described(found: Collected) -> dict[str, Any]:
-    """What every local result shows of the answers, all of it private already."""
+    """Return what every local result shows of the answers, all of it private already."""
     return {
         "local": True,
         "randomizer": found.randomizer,

@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 
 def noncentrality(randomizer: Randomizer, p0: Any, p1: Any) -> float:
-    """What one person adds to the noncentrality of `gof` when the truth is `p1`; multiply by n.
+    """Return what one person adds to the noncentrality of `gof` when the truth is `p1`; multiply by n.
 
     Randomized response: `contrast^2 sum delta^2/pc0` (Theorem 8.2.6, printed). The others:
     `delta' Pi (Diag(p0) - p0 p0' + c I)^-1 Pi delta` with `c = 1/rho`, `8/epsilon^2`, or `a/(a - 1)^2` for bits
@@ -62,7 +62,7 @@ def noncentrality(randomizer: Randomizer, p0: Any, p1: Any) -> float:
 
 
 def model_noncentrality(randomizer: Randomizer, model: NullModel, p1: Any) -> float:
-    """What one person adds to the noncentrality of `general` when the truth is `p1`.
+    """Return what one person adds to the noncentrality of `general` when the truth is `p1`.
 
     `delta' (N - N J (J'NJ)^-1 J'N) delta` with N the inverse covariance per person, J the Jacobian along the model, and
     `delta` the difference of `p1` to the distribution of the model that its first estimate gives: for independence, the
@@ -81,7 +81,7 @@ def model_noncentrality(randomizer: Randomizer, model: NullModel, p1: Any) -> fl
 
 
 def independence_noncentrality(randomizer: Randomizer, p: Any) -> float:
-    """What one person adds to the noncentrality of `independence` when pairs follow the table `p`.
+    """Return what one person adds to the noncentrality of `independence` when pairs follow the table `p`.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """The chance that `gof` rejects `p0` when `n` people answer and the truth is `p1`, in the limit.
+    """Return the chance that `gof` rejects `p0` when `n` people answer and the truth is `p1`, in the limit.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def model_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """The chance that `general` rejects the model when `n` people answer and the truth is `p1`; else as `power`.
+    """Return the chance that `general` rejects the model when `n` people answer and the truth is `p1`; else as `power`.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def independence_power(
 
 
 def probability_table(p: Any) -> Array:
-    """A table of probabilities, at least 2 by 2, with positive margins."""
+    """Return a table of probabilities, at least 2 by 2, with positive margins."""
     try:
         table = np.asarray(p, dtype=np.float64)
     except (TypeError, ValueError):
@@ -264,7 +264,7 @@ class Ranking:
         return tuple(self.information[0] / each for each in self.information)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data: numbers, texts, lists and mappings."""
         return {"kinds": list(self.kinds), "information": list(self.information), "people": list(self.people)}
 
     def __str__(self) -> str:
@@ -324,7 +324,7 @@ def which_randomizer(
 def winners(
     categories: Sequence[int], epsilons: Sequence[float], *, promise: Promise = "pure"
 ) -> dict[float, tuple[str, ...]]:
-    """The winner at a uniform null for each epsilon and each number of categories; see `which_randomizer`.
+    """Return the winner at a uniform null for each epsilon and each number of categories; see `which_randomizer`.
 
     Examples
     --------
@@ -347,7 +347,7 @@ class Crossovers:
 
 
 def crossovers(epsilon: Rational) -> Crossovers:
-    """Where randomized response stops winning, in closed form; uniform null, large n (derived and reviewed).
+    """Return where randomized response stops winning, in closed form; uniform null, large n (derived and reviewed).
 
     Against bit flipping `d < e^(3 epsilon/2) + e^(epsilon/2) + 2`; against Laplace noise
     `d < 8 (e^epsilon - 1)^2/epsilon^2 - 2 (e^epsilon - 1)`; against Gaussian noise with `rho = epsilon^2/2`, a weaker
@@ -402,7 +402,7 @@ def local_gof_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """The probability that `local.gof` rejects `p0` when `n` people answer and their categories follow `p1`.
+    """Return the probability that `local.gof` rejects `p0` when `n` people answer and their categories follow `p1`.
 
     Noncentralities of Theorem 8.2.6 (randomized response) and 7.2.10 with local noise; see `local.power`. With
     `at="alternative"` the covariance of the answers is taken at `p1` (derived here, as in `gof_power`).

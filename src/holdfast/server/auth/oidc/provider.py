@@ -31,7 +31,7 @@ class Unavailable(Exception):
 
 
 def allowed_origins(settings: OidcSettings) -> frozenset[str]:
-    """The hosts, with their ports, that are asked.
+    """Return the hosts, with their ports, that are asked.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Outbound(httpx.BaseTransport):
         return httpx.Response(response.status_code, headers=response.headers, content=body, request=request)
 
     def check(self, address: str) -> str:
-        """The address again, if it may be asked."""
+        """Return the address again, if it may be asked."""
         try:
             secure_address("address", address.partition("?")[0])
         except ValueError:
@@ -134,7 +134,7 @@ class Published:
     key: Key
 
     def fits(self, kid: str | None, alg: str) -> bool:
-        """Whether a token with this header may have been signed by it."""
+        """Return whether a token with this header may have been signed by it."""
         if (kid is not None and kid != self.kid) or self.alg not in (None, alg):
             return False
         if alg in _CURVES:
@@ -151,7 +151,7 @@ class Known:
     fetched: float
 
     def key(self, kid: str | None, alg: str) -> Key | None:
-        """The one key that a token's header can mean; None where there is none, or no way to tell."""
+        """Return the one key that a token's header can mean; None where there is none, or no way to tell."""
         fitting = [one.key for one in self.keys if one.fits(kid, alg)]
         return fitting[0] if len(fitting) == 1 else None
 
@@ -170,7 +170,7 @@ class Provider:
         self._tried, self._failed, self._why = float("-inf"), False, "it was not asked yet"
 
     def known(self, *, newer: bool = False) -> Known:
-        """The document and the keys; `Unavailable` if there are none that may be believed now.
+        """Return the document and the keys; `Unavailable` if there are none that may be believed now.
 
         With `newer` they are fetched again unless that was tried just now; if it fails, `Unavailable` too, because
         what was asked about cannot be decided.
@@ -191,11 +191,11 @@ class Provider:
         return known
 
     def key(self, kid: str | None, alg: str) -> Key | None:
-        """The key that a token's header names, looked for again where it is not known."""
+        """Return the key that a token's header names, looked for again where it is not known."""
         return self.known().key(kid, alg) or self.known(newer=True).key(kid, alg)
 
     def endpoint(self, name: str) -> str:
-        """An address of the document, at one of the issuer's hosts."""
+        """Return an address of the document, at one of the issuer's hosts."""
         found = self.known().document.get(name)
         if not isinstance(found, str):
             raise Unavailable(f"its document has no {name}")
@@ -246,7 +246,7 @@ class Provider:
 
 
 def json_object(content: bytes) -> dict[str, Any]:
-    """An object in JSON that everybody reads alike; `Unavailable` for anything else."""
+    """Return an object in JSON that everybody reads alike; `Unavailable` for anything else."""
     try:
         found = strict_loads(content)
     except Problem:
@@ -257,7 +257,7 @@ def json_object(content: bytes) -> dict[str, Any]:
 
 
 def published(data: Any) -> Published | None:
-    """A key of a key set that may check signatures; None for secrets, keys for other uses, weak and odd ones.
+    """Return a key of a key set that may check signatures; None for secrets, keys for other uses, weak and odd ones.
 
     Examples
     --------

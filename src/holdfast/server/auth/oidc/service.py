@@ -33,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z0-9À-ÖØ-öø-ʯ][A-Za-z0-9À-ÖØ-öø-ʯ _.@+()|
 
 
 def role_of(claims: Mapping[str, Any], settings: OidcSettings) -> Role:
-    """The role that a token's claims give; `Problem` where they give none.
+    """Return the role that a token's claims give; `Problem` where they give none.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def role_of(claims: Mapping[str, Any], settings: OidcSettings) -> Role:
 
 
 def name_of(claims: Mapping[str, Any], settings: OidcSettings) -> str:
-    """The analyst's name, from the claim that the settings name.
+    """Return the analyst's name, from the claim that the settings name.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def name_of(claims: Mapping[str, Any], settings: OidcSettings) -> str:
 
 
 def claim(claims: Mapping[str, Any], name: str) -> Any:
-    """A claim by its name, or one further inside by a JSON pointer (RFC 6901); None where it is missing.
+    """Return a claim by its name, or one further inside by a JSON pointer (RFC 6901); None where it is missing.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Subjects:
         self._records, self._settings = records, settings
 
     def admit(self, claims: Mapping[str, Any], *, signs_in: bool = False) -> tuple[dict[str, Any], Role]:
-        """The row of whom a checked token names, and the role that it gives; made at the first visit.
+        """Return the row of whom a checked token names, and the role that it gives; made at the first visit.
 
         The name is that of the first visit and stays, so that nobody becomes another, or somebody new with a fresh
         budget, by changing a claim. A name belongs to the subject that had it first.
@@ -152,7 +152,7 @@ class Oidc:
 
     @staticmethod
     def takes(text: str) -> bool:
-        """Whether a token may be the issuer's; ours have another form."""
+        """Return whether a token may be the issuer's; ours have another form."""
         return looks_like_one(text)
 
     def verify(self, text: str, wait: float = 0.0) -> Caller:
@@ -173,7 +173,7 @@ class Oidc:
         return Caller(row["id"], role, row["name"], None, ends)
 
     def begin(self, address: str) -> tuple[str, str]:
-        """Where a browser goes to sign in, and its cookie."""
+        """Return where a browser goes to sign in, and its cookie."""
         assert self.login is not None
         try:
             return self.login.begin(address)

@@ -112,7 +112,7 @@ def secure_address(name: str, text: str) -> None:
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is this machine, by its number or as `localhost`."""
+    """Return whether a host is this machine, by its number or as `localhost`."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -55,7 +55,7 @@ _Registry.algorithms["EdDSA"].security_warning = None
 
 
 def looks_like_one(text: str) -> bool:
-    """Whether a text has the form of a signed token: three parts with dots between.
+    """Return whether a text has the form of a signed token: three parts with dots between.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def looks_like_one(text: str) -> bool:
 
 
 def signed_claims(text: str, provider: Provider, settings: OidcSettings) -> dict[str, Any]:
-    """What a token says, if a key of the issuer signed it with an allowed algorithm.
+    """Return what a token says, if a key of the issuer signed it with an allowed algorithm.
 
     The key is one that the issuer publishes, for the algorithm that the header names; keys and addresses of keys in
     the header are not looked at.
@@ -140,12 +140,12 @@ def audiences(claims: dict[str, Any]) -> set[str]:
 
 
 def unknown() -> Problem:
-    """The refusal of a token that no key of the issuer signed; it says nothing more."""
+    """Return the refusal of a token that no key of the issuer signed; it says nothing more."""
     return Problem("unauthenticated", "this token is not known here")
 
 
 def refused(why: str) -> Problem:
-    """The refusal of a token that the issuer did sign."""
+    """Return the refusal of a token that the issuer did sign."""
     return Problem("unauthenticated", f"this token is not taken here: {why}")
 
 
@@ -206,7 +206,7 @@ class Login:
         self._mutex = threading.Lock()
 
     def begin(self, address: str) -> tuple[str, str]:
-        """Where to send the browser, and the cookie that it takes along."""
+        """Return where to send the browser, and the cookie that it takes along."""
         place = self._provider.endpoint("authorization_endpoint")
         state, nonce, verifier = (secrets.token_urlsafe(48) for _ in range(3))
         url = prepare_grant_uri(
