@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
@@ -12,22 +13,21 @@ import pytest
 TOOL = Path(__file__).parents[1] / "tools" / "passages"
 
 
-def _drawn(*words: str) -> list[dict[str, str]]:
-    done = subprocess.run([sys.executable, str(TOOL), "--json", *words], capture_output=True, text=True, check=True)
-    found: list[dict[str, str]] = json.loads(done.stdout)
-    return found
-
-
 def test_they_are_150_of_every_kind_and_a_seed_repeats_them() -> None:
-    drawn = _drawn()
+    loader = SourceFileLoader("passages", str(TOOL))
+    spec = spec_from_loader("passages", loader)
+    assert spec is not None
+    passages = module_from_spec(spec)
+    loader.exec_module(passages)
+    drawn = passages.draw(150, seed=1)
     assert len(drawn) == 150
-    counts = {kind: sum(one["kind"] == kind for one in drawn) for kind in {one["kind"] for one in drawn}}
-    assert set(counts) == {"docs", "docstrings", "help", "errors", "pages"}
+    counts = {kind: sum(passage["kind"] == kind for passage in drawn) for kind in passages.SHARES}
+    assert sum(counts.values()) == 150
     assert min(counts.values()) >= 10
     assert max(counts, key=lambda kind: counts[kind]) == "docs"
-    assert len({(one["from"], one["text"]) for one in drawn}) == 150
-    assert _drawn() == drawn
-    assert _drawn("--seed", "2") != drawn
+    assert len({(passage["from"], passage["text"]) for passage in drawn}) == 150
+    assert passages.draw(150, seed=1) == drawn
+    assert passages.draw(150, seed=2) != drawn
 
 
 @pytest.mark.parametrize("words", [["--number", "0"], ["--number", "x"]])

@@ -135,7 +135,7 @@ class Account(Fixed):
         return kind._restored({k: v for k, v in plain.items() if k != cls.role})
 
     def copy(self) -> Self:
-        """Return the same account in the same state; what is spent on one of them later is not spent on the other."""
+        """Return an independent copy in the same state: a later spend on one is not a spend on the other."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made._lock = threading.Lock()
@@ -274,7 +274,7 @@ class Joint(Account, Generic[Part]):
         return tuple(kind for kind in first.accepts if all(kind in part.accepts for part in others))
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parts, as made."""
+        """Return the accounts that were joined, as they were given."""
         return {self.parts_name: [{part.role: part.name} | part.parameters() for part in self._parts]}
 
     def _blank(self) -> State:

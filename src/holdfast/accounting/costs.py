@@ -110,7 +110,7 @@ def _rounded(number: float, value: Any, rounding: Callable[[Fraction], float]) -
 
 @dataclass(frozen=True)
 class Cost:
-    """Base of all costs; frozen, comparable, and exact in its `to_dict()` form."""
+    """Base class of all costs. Costs are frozen and can be compared; `to_dict()` is exact."""
 
     kind: ClassVar[str] = ""
 
@@ -121,7 +121,7 @@ class Cost:
 
     @property
     def is_zero(self) -> bool:
-        """Whether nothing is spent: every amount is 0. Orders are not amounts."""
+        """Whether every amount of this cost is 0. Orders are not amounts."""
         values = (getattr(self, f.name) for f in fields(self) if f.name != "orders")
         return all(not any(v) if isinstance(v, tuple) else v == 0 for v in values)
 
@@ -168,7 +168,7 @@ class PureDP(Cost):
 
 @dataclass(frozen=True)
 class ApproxDP(Cost):
-    """`(epsilon, delta)`-differential privacy. Fine for filters; odometers need `PointwiseDP`.
+    """`(epsilon, delta)`-differential privacy. Filters accept it; odometers need `PointwiseDP`.
 
     Examples
     --------

@@ -23,7 +23,7 @@ _REPLACE_ONE = "neighbours replace one row; Gaussian noise on sums of rows; row 
 
 
 class IndividualFilter(NoCopy, Fixed):
-    """Keep one Renyi budget a row and say which rows may still take part in the next answer.
+    """Keep one Renyi budget per row and decide which rows may still take part in the next answer.
 
     Feldman and Zrnic 2021, individual privacy filter; the argument is the Renyi filter's, row by row: for a fixed row,
     the loss between "present" and "absent" is paid only by answers in which the row takes part.
@@ -74,7 +74,7 @@ class IndividualFilter(NoCopy, Fixed):
         self._lock = threading.Lock()
 
     def admit(self, costs: ArrayLike) -> NDArray[np.bool_]:
-        """Charge the rows that can still pay and return them as a mask, for the mechanism's eyes only.
+        """Charge the rows that can still pay and return them as a mask, which only the mechanism may see.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class IndividualFilter(NoCopy, Fixed):
         return {"filter": self.name, "rows": self.rows, "budget": self.budget, "order": self.order}
 
     def secret_state(self) -> dict[str, Any]:
-        """Everything, the row sums included, exactly. Keep it with the rows; never serve or log it."""
+        """Return the complete state, including the sums of the rows. Keep it with the rows; never serve or log it."""
         return self.to_dict() | {"secret_sums": self._sums.tolist()}
 
     @classmethod

@@ -86,12 +86,12 @@ class Odometer(Account):
 
     @property
     def delta(self) -> float:
-        """The probability with which a reading may ever be too small: of the bound, and of the costs' own deltas."""
+        """The probability that any reading is ever too small, with the deltas of the costs included."""
         return read_up(plus(self._slack, self._room))
 
     @property
     def delta_sum(self) -> float:
-        """The room for the costs' own deltas, a part of `delta`; beyond it the reading is infinite."""
+        """The part of `delta` reserved for the deltas of the costs; if they exceed it the reading is infinite."""
         return read_up(self._room)
 
     @abstractmethod
@@ -99,7 +99,7 @@ class Odometer(Account):
         """The reading in `state`, rounded up."""
 
     def record(self, cost: Cost) -> None:
-        """Add `cost`. Never refuses for its size; a cost of a wrong kind raises `InvalidParameter`."""
+        """Add `cost`, however large it is. A cost of a wrong kind raises `InvalidParameter`."""
         with self._lock:
             self._state = self._after(self._state, cost)
 

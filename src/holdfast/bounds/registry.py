@@ -25,7 +25,7 @@ class Valued(Protocol):
 
     @property
     def value(self) -> float:
-        """The headline number."""
+        """The main number of the result."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, the headline included."""
@@ -33,7 +33,7 @@ class Valued(Protocol):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A theorem's value at given parameters, with what it rests on.
+    """A theorem's value at given parameters, with its conditions and source.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Theorem:
-    """A catalogue entry: the function and what it proves.
+    """A theorem of the catalogue: its function, statement, source and conditions.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Theorem:
 
     @property
     def code(self) -> str:
-        """How the function is called after `import holdfast`: the shortest name that it has.
+        """The shortest name of the function after `import holdfast`.
 
         Examples
         --------
@@ -111,7 +111,7 @@ class Theorem:
         return f"{package if listed else self.function.__module__}.{name}"
 
     def evaluate(self, **arguments: Any) -> Evaluation:
-        """Evaluate at `arguments`; an unknown or missing name raises `InvalidParameter`."""
+        """Evaluate the theorem at `arguments`. An unknown or missing name raises `InvalidParameter`."""
         known = {p.name: p for p in self.parameters}
         for name in arguments:
             if name not in known:

@@ -132,7 +132,7 @@ def _number(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class RemoteAnswer(GuardedAnswer):
-    """A `GuardedAnswer` that came over the wire.
+    """A `GuardedAnswer` that a server sent.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class RemoteAnswer(GuardedAnswer):
 
 @dataclass(frozen=True)
 class RemoteEstimate(Estimate):
-    """An `Estimate` that came over the wire.
+    """An `Estimate` that a server sent.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def read_estimate(plain: Any) -> RemoteEstimate:
 def check_receipt(
     answer: GuardedAnswer | Receipt | Mapping[str, Any], public_key: str, *, dataset: str | None = None
 ) -> Receipt:
-    """Check a receipt without asking anybody: that the pinned key signed it, and that the answer is the signed one.
+    """Check a receipt offline: that the pinned key signed it, and that it belongs to this answer.
 
     A receipt shows that the holder of the key recorded this answer at this place of a ledger. That the ledger still
     says so, and that its arithmetic is right, is what `holdfast verify LEDGER --receipt FILE` checks.

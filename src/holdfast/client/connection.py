@@ -38,7 +38,7 @@ def connect(
     insecure: bool = False,
     ca: str | None = None,
 ) -> Connection:
-    """Connect to a server. Nothing is sent until something is asked.
+    """Connect to a server. Nothing is sent before the first question.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def connect(
 
 
 class Connection(Asking):
-    """A server as one token sees it. `connect` makes it; `with` or `shut` lets go of it.
+    """A connection to a server with one token. `connect` makes it; `with` or `shut` closes it.
 
     `ask`, `ask_all`, `stream`, `estimate`, `level`, `adjusted`, `remaining`, `describe` and `entries` go to the guard
     that `connect` named, or to the only one there is. `guard(name)` gives any other, with a steward's verbs. Closing a
@@ -114,14 +114,14 @@ class Connection(Asking):
         return self.guard().dataset
 
     def me(self) -> dict[str, Any]:
-        """Return what the token is: role, name, guards, expiry, and the key that the server says it signs with."""
+        """Return a description of the token: role, name, guards, expiry, and the server's public signing key."""
         found = self._wire.get("/me")
         if not isinstance(found, Mapping):
             raise odd()
         return dict(found)
 
     def guards(self) -> list[RemoteGuard]:
-        """Return every guard that the token reaches."""
+        """Return every guard that the token may use."""
         return [self._made(facts) for facts in self.describe_all()]
 
     def describe_all(self) -> list[dict[str, Any]]:
@@ -152,7 +152,7 @@ class Connection(Asking):
     def create_guard(
         self, name: str, sample: str, policy: Policy | Mapping[str, Any] | None = None, allow_overlap: str | None = None
     ) -> RemoteGuard:
-        """Put a sample, by its name or its id, behind a guard. For stewards."""
+        """Put a data set, given by its name or id, behind a guard (for stewards)."""
         body: dict[str, Any] = {"name": name, "sample": self._sample_id(sample)}
         if policy is not None:
             body["policy"] = policy.to_dict() if isinstance(policy, Policy) else dict(policy)
@@ -200,14 +200,14 @@ class Connection(Asking):
         row_key: str | None = None,
         columns: Sequence[Mapping[str, Any]] | None = None,
     ) -> dict[str, Any]:
-        """Register a file or a table on the server's side that it was started to allow. For stewards."""
+        """Register a file or table that the server was started to allow (for stewards)."""
         given: dict[str, Any] = {"path": path, "source": source, "row_key": row_key}
         given["columns"] = None if columns is None else [dict(one) for one in columns]
         body = {"name": name} | {k: v for k, v in given.items() if v is not None}
         return dict(self._wire.post("/samples/register", body))
 
     def remove_sample(self, sample: str) -> None:
-        """Forget a sample, by its id, that no guard has. For stewards."""
+        """Remove a data set, given by its id, if no guard uses it (for stewards)."""
         self._wire.delete(f"/samples/{_segment('sample', sample)}")
 
     def reports(self) -> list[dict[str, Any]]:
@@ -230,12 +230,12 @@ class Connection(Asking):
         return self.publish_report(made["id"]) if publish else made
 
     def publish_report(self, report: str, published: bool = True) -> dict[str, Any]:
-        """Show a report, by its id, to every analyst, or no longer. Again changes nothing. For stewards."""
+        """Publish a report, given by its id, to all analysts, or withdraw it (for stewards)."""
         act = "publish" if published else "withdraw"
         return dict(self._wire.post(f"/reports/{_segment('report', report)}/{act}", {}, safe=True))
 
     def remove_report(self, report: str) -> None:
-        """Delete a report, by its id, for good. For stewards."""
+        """Delete a report, given by its id, permanently (for stewards)."""
         self._wire.delete(f"/reports/{_segment('report', report)}")
 
     def tokens(self) -> list[dict[str, Any]]:
@@ -245,7 +245,7 @@ class Connection(Asking):
     def issue_token(
         self, role: str, name: str, *, expires: datetime | str | None = None, guards: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Make a token; its text is under `token`, here and nowhere else. For stewards."""
+        """Make a token (for stewards). Its text is under `token`, and is not shown again."""
         body: dict[str, Any] = {"role": role, "name": name}
         if expires is not None:
             body["expires"] = expires.isoformat() if isinstance(expires, datetime) else expires
@@ -254,11 +254,11 @@ class Connection(Asking):
         return dict(self._wire.post("/tokens", body))
 
     def revoke_token(self, token: str) -> dict[str, Any]:
-        """End a token, by its id, at once. Again changes nothing. For stewards."""
+        """Revoke a token, given by its id, immediately (for stewards)."""
         return dict(self._wire.delete(f"/tokens/{_segment('token', token)}", safe=True))
 
     def shut(self) -> None:
-        """Let go of the connection. Nothing changes on the server."""
+        """Close the connection. Nothing changes on the server."""
         self._wire.close()
 
     def _path(self) -> str:

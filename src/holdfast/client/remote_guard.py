@@ -62,7 +62,7 @@ _IDENTITY = ("board", "metric", "rule", "predictions", "count", "guess", "tolera
 
 @dataclass(frozen=True)
 class RemoteSubmission(RemoteAnswer):
-    """A `RemoteAnswer` to a submission.
+    """The answer of a server to a submission.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class RemoteSubmission(RemoteAnswer):
 
 @dataclass(frozen=True)
 class RemoteLeaderboard(Leaderboard):
-    """A `Leaderboard` that came over the wire; in a notebook each place has its interval drawn, all to one scale.
+    """A `Leaderboard` that a server sent. A notebook draws the interval of each place, all to one scale.
 
     Examples
     --------
@@ -380,12 +380,14 @@ class Asking(ABC):
         return answer
 
     def leaderboard(self, board: str | None = None, *, every: bool = False) -> RemoteLeaderboard:
-        """Who is where on a board, as far as the intervals tell. `every` submission of everybody is for stewards."""
+        """Return a leaderboard; overlapping intervals are ties. Only stewards may list `every` submission."""
         query = {"board": board, "every": "true" if every else None}
         return read_leaderboard(self._wire.get(f"{self._path()}/leaderboard", **query))
 
     def contest(self, board: str | None = None) -> Contest:
-        """Return where a contest stands, and the results of its finals; what the host should know is for stewards."""
+        """Return the state of a contest and the results of its finals; warnings for the host are shown to stewards
+        only.
+        """
         plain = self._wire.get(f"{self._path()}/contest", board=board)
         try:
             return Contest.from_dict(plain)
@@ -444,7 +446,7 @@ class Asking(ABC):
         return float(member(self._wire.get(f"{self._path()}/adjusted", p=p), "adjusted"))
 
     def remaining(self) -> dict[str, Any]:
-        """Return what you, and all together, may still ask."""
+        """Return how many questions and how much budget you, and all analysts together, have left."""
         return dict(self._wire.get(f"{self._path()}/remaining"))
 
     def describe(self) -> dict[str, Any]:
@@ -453,7 +455,7 @@ class Asking(ABC):
 
     @property
     def policy(self) -> Policy:
-        """What is allowed now. An analyst sees no other analyst's share."""
+        """The current policy. An analyst does not see the quotas of other analysts."""
         return Policy.stored(self.describe()["policy"])
 
     def entries(self, first: int = 1, *, analyst: str | None = None) -> Iterator[dict[str, Any]]:
@@ -566,7 +568,8 @@ class RemoteGuard(Asking):
         return f"/guards/{self.id}"
 
     def extend(self, sample: str, name: str | None = None) -> RemoteGuard:
-        """Open the next epoch over a sample of new rows, by its id; for stewards. It is a guard with a name of its own.
+        """Open the next epoch over a data set of new rows, given by its id (for stewards). The epoch is a guard with
+        its own name.
 
         Without a name it is called as this one, with the number of the epoch.
         """
@@ -576,24 +579,28 @@ class RemoteGuard(Asking):
         return RemoteGuard(self._wire, self._pin, self._wire.post(f"{self._path()}/extend", body))
 
     def pause(self, reason: str = "") -> None:
-        """Answer nothing until `resume`; recorded. For stewards."""
+        """Pause the guard: it answers nothing until `resume` (for stewards). The ledger records it."""
         self._wire.post(f"{self._path()}/pause", {"reason": reason})
 
     def resume(self, reason: str = "") -> None:
-        """Answer again; recorded. For stewards."""
+        """Let a paused guard answer again (for stewards). The ledger records it."""
         self._wire.post(f"{self._path()}/resume", {"reason": reason})
 
     def close(self, reason: str = "") -> None:
-        """Answer nothing any more; recorded, and for good. For stewards. `Connection.shut` lets go of a connection."""
+        """Close the guard forever (for stewards). The ledger records it. `Connection.shut` ends a connection."""
         self._wire.post(f"{self._path()}/close", {"reason": reason})
 
     def override(self, policy: Policy | Mapping[str, Any], reason: str) -> None:
-        """Put another policy in place; recorded, and answers after it say that they are not certified. For stewards."""
+        """Replace the policy (for stewards). The ledger records it, and later answers state that they are not
+        certified.
+        """
         plain = policy.to_dict() if isinstance(policy, Policy) else dict(policy)
         self._wire.post(f"{self._path()}/override", {"policy": plain, "reason": reason})
 
     def verify(self) -> dict[str, Any]:
-        """Have the server check chain, arithmetic and signatures. For stewards. `holdfast verify` trusts no server."""
+        """Have the server check chain, arithmetic and signatures. For stewards. `holdfast verify` checks a ledger
+        without trusting a server.
+        """
         return dict(self._wire.post(f"{self._path()}/verify", {}, safe=True))
 
     def __repr__(self) -> str:

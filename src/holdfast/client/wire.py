@@ -113,7 +113,7 @@ class Wire(NoCopy):
             raise _lost(self.url, True, key) from None
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def _send(self, method: str, path: str, *, safe: bool, key: str | None = None, **request: Any) -> Any:

@@ -112,7 +112,7 @@ class MadeRelease:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """What to audit: a description that nothing has been run of.
+    """What to audit. Making this description runs nothing.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def prepare(audit: Audit) -> Setting:
 
 
 def with_curator(audit: Audit, curator: Any) -> Audit:
-    """Return the same audit, same splits, of another curator: for paired comparison of releases.
+    """Return the same audit, with the same splits, of another curator, for a paired comparison of releases.
 
     Examples
     --------

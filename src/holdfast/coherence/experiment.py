@@ -31,7 +31,7 @@ from holdfast.errors import InvalidParameter
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trials:
-    """What `run` found.
+    """The results of `run`: distances, predictions and failures.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Trials:
 
     @property
     def splits(self) -> int:
-        """How many splits were asked for."""
+        """The number of splits that were requested."""
         return int(self.inside.shape[0])
 
     @property
@@ -100,7 +100,7 @@ class Trials:
 
     @property
     def emptied(self) -> NDArray[np.int64]:
-        """For each group: in how many splits it had no member in one of the halves."""
+        """For each group, the number of splits in which one of the halves had none of its members."""
         return np.asarray(((self.inside_count == 0) | (self.outside_count == 0)).sum(axis=0))
 
     @property
@@ -150,7 +150,7 @@ class Trials:
         return said
 
     def learner(self, name: str) -> int:
-        """Return the place of a learner."""
+        """Return the index of a learner."""
         if name not in self.learners:
             raise InvalidParameter(f"learner must be one of {', '.join(self.learners)}, got {name!r}")
         return self.learners.index(name)

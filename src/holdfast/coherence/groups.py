@@ -168,7 +168,7 @@ class Groups:
         return np.array(sizes, dtype=np.int64)
 
     def mask(self, group: int | str) -> NDArray[np.bool_]:
-        """Return which rows are members of the group with this number or name."""
+        """Return a mask of the rows that are members of the group with this number or name."""
         number = (self.names.index(group) if group in self.names else -1) if isinstance(group, str) else group
         for layer in self.layers if number >= 0 else ():
             if number < len(layer.names):

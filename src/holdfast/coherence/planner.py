@@ -33,7 +33,7 @@ ROUTES: tuple[tuple[str, str, Mode, Population], ...] = (
 
 @dataclass(frozen=True)
 class Route:
-    """One way to an epsilon, and what it allows.
+    """One theorem that gives an epsilon, and the epsilon that it allows.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Route:
 
 @dataclass(frozen=True)
 class EpsilonPlan:
-    """What every theorem allows for one tolerance, largest epsilon first within each kind of privacy.
+    """The epsilon that every theorem allows for one tolerance, the largest first within each kind of privacy.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class EpsilonPlan:
 
     @property
     def chosen(self) -> Route:
-        """Pure privacy in the asked mode."""
+        """The result for pure privacy in the requested mode."""
         return next(r for r in self.routes if (r.privacy, r.mode, r.population) == ("pure", self.mode, self.population))
 
     @property
@@ -110,7 +110,7 @@ class EpsilonPlan:
         return max(self.routes, key=lambda route: route.epsilon)
 
     def title(self) -> str:
-        """Return one line that says what was asked."""
+        """Return one line that describes the request."""
         called = "group" if self.groups == 1 else "groups"
         return (
             f"Largest epsilon: {self.groups:,} {called} of at least {self.size:,} of {self.n:,} rows, "
@@ -186,7 +186,7 @@ def plan_epsilon(
     lenses: int = 1,
     predictors: int = 1,
 ) -> EpsilonPlan:
-    """Say which epsilon a tolerance allows, by every theorem; `mode` and `population` name the one to go by.
+    """Compute the epsilon that a tolerance allows, by every theorem. `mode` and `population` choose which one counts.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class Spent:
 
     @property
     def private(self) -> bool:
-        """Whether any private step spent anything."""
+        """Whether any private step has a cost above 0."""
         return self.epsilon > 0 or self.delta > 0 or self.rho > 0 or self.pure > 0
 
     @property
@@ -125,7 +125,7 @@ def _sum(values: Sequence[float]) -> float:
 
 
 def promised(budget: Filter | IndividualFilter) -> Spent:
-    """Return what a filter promises about its whole interaction, however the costs were chosen.
+    """Return what a filter guarantees about its whole interaction, however the costs were chosen.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def promised(budget: Filter | IndividualFilter) -> Spent:
 
 @dataclass(frozen=True)
 class ReleasedCoherence:
-    """What released costs promise about groups. Sizes count the members among twice the released rows.
+    """What costs that were spent guarantee about groups. Sizes count the members among twice the released rows.
 
     `size(alpha)` is the least group size at a tolerance, `alpha(size)` the smallest tolerance at a group size.
 

@@ -427,7 +427,7 @@ _MOST_PERMUTATIONS = 100_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CaseSignificance:
-    """One learner through one lens. Arrays have one number a group; NaN: not known.
+    """One learner through one lens. Arrays have one number per group; NaN means not known.
 
     Attributes
     ----------
@@ -549,7 +549,7 @@ class Significance:
 
     @property
     def tests(self) -> int:
-        """Groups times learners times lenses: what group claims are corrected for."""
+        """The number of tests that group claims are corrected for: groups times learners times lenses."""
         return len(self.groups) * len(self.cases)
 
     def case(self, learner: str, lens: str) -> CaseSignificance:

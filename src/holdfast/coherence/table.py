@@ -134,11 +134,11 @@ class Table:
         return Table({name: values.copy() for name, values in self.columns.items()}, self.rows, self.booleans)
 
     def select(self, names: Iterable[str]) -> Table:
-        """Only these columns, in this order."""
+        """Return a table of only these columns, in this order."""
         return Table({name: self[name] for name in names}, self.rows, self.booleans)
 
     def with_column(self, name: str, values: Any) -> Table:
-        """With one column added or replaced."""
+        """Return a table with one column added or replaced."""
         added = Table.of({name: values})
         if added.rows != self.rows:
             raise InvalidParameter(f"column {name!r} must have {self.rows} values, got {added.rows}")
@@ -207,7 +207,7 @@ class Table:
         return numpy_columns.read(column, values)
 
     def to_pandas(self) -> Any:
-        """As a pandas data frame."""
+        """Return the table as a pandas data frame."""
         import pandas
 
         return pandas.DataFrame(dict(self.columns))

@@ -221,14 +221,14 @@ class Target:
         return {self.name: self.truth, f"not {self.name}": lambda table: self.applies(table) & ~self.truth(table)}
 
     def applies(self, table: Table) -> NDArray[np.bool_]:
-        """To which rows the statement applies."""
+        """Return a mask of the rows to which the statement applies."""
         out = np.zeros(table.rows, dtype=bool) if self.null_as is not None else self._null(table)
         if self.not_applicable is not None:
             out = out | evaluated("not_applicable", self.not_applicable, table)[0]
         return ~out
 
     def truth(self, table: Table) -> NDArray[np.bool_]:
-        """For which rows the statement is true."""
+        """Return a mask of the rows for which the statement is true."""
         true, null = evaluated("target", self.statement, table)
         return (true | null if self.null_as else true) & self.applies(table)
 

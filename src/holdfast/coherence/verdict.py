@@ -154,7 +154,8 @@ class CaseFinding:
 
 @dataclass(frozen=True)
 class AlphaPoint:
-    """The outcome had alpha been this: a description. The verdict holds for the alpha that was fixed beforehand.
+    """The outcome that another alpha would have given. It is only a description: the verdict is for the alpha fixed
+    beforehand.
 
     Examples
     --------

@@ -177,7 +177,7 @@ _PROVENANCE: dict[Surcharge, str] = {
 
 @dataclass(frozen=True)
 class Certificate:
-    """The claim, the model that it is relative to, and what it rests on.
+    """A claim of Bayesian privacy, the model that it is relative to, and its justification.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class Certificate:
 
     @property
     def provenance(self) -> str:
-        """Where the conversion comes from."""
+        """The source of the conversion."""
         return _PROVENANCE[self.surcharge]
 
     def __str__(self) -> str:
@@ -475,7 +475,7 @@ class BayesianAccountant:
 
     @classmethod
     def from_state(cls, model: DependenceModel, state: Mapping[str, Any]) -> BayesianAccountant:
-        """Go on where `state()` was taken, under the same model.
+        """Continue from a state that `state()` returned, under the same model.
 
         Examples
         --------

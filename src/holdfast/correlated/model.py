@@ -180,10 +180,10 @@ class DependenceModel(Protocol):
 
     @property
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
 
     def describe(self) -> str:
-        """Return one line that says what is declared."""
+        """Return one line that describes the declared dependence."""
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
         """Max-influence `I(X_quilt <- X_record | X_known)` in nats; infinite where a value rules another out."""
@@ -229,11 +229,11 @@ class QuiltModel(ABC):
     @property
     @abstractmethod
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Return one line that says what is declared."""
+        """Return one line that describes the declared dependence."""
 
     @abstractmethod
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
@@ -422,7 +422,7 @@ class ModelClass(QuiltModel):
 
     @property
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
         return self.models[0].n
 
     @property
@@ -431,11 +431,11 @@ class ModelClass(QuiltModel):
         return float(min(getattr(model, "confidence", 1.0) for model in self.models))
 
     def describe(self) -> str:
-        """Return one line."""
+        """Return one line that describes the declared dependence."""
         return f"any of {len(self.models)} models: " + "; ".join(model.describe() for model in self.models[:3])
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Return the largest over the class."""
+        """Return the largest influence over the models of the class."""
         return max(model.influence(record, quilt, known) for model in self.models)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
@@ -449,22 +449,22 @@ class ModelClass(QuiltModel):
         return max(found, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the worst over the class."""
+        """Return the result of the model in the class that is worst here."""
         found = (model.worst_quilt(epsilon, surcharge) for model in self.models)
         return min(found, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the worst over the class."""
+        """Return the result of the model in the class that is worst here."""
         found = (model.dearest_quilt(epsilon_dp, surcharge) for model in self.models)
         return max(found, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """Return the worst over the class."""
+        """Return the result of the model in the class that is worst here."""
         found = (model.markov_quilt(epsilon) for model in self.models)
         return max(found, key=lambda quilt: quilt.size / max(epsilon - quilt.influence, 5e-324))
 
     def effective_n(self) -> float:
-        """Return the least over the class."""
+        """Return the smallest value over the models of the class."""
         return min(model.effective_n() for model in self.models)
 
     def notes(self) -> tuple[str, ...]:

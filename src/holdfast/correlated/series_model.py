@@ -38,7 +38,7 @@ class SeriesModel(Protocol):
 
 @dataclass(frozen=True)
 class AnyDependence:
-    """Anything may happen inside a group: it counts as one block.
+    """Any dependence inside a group: the group counts as one block.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class AnyDependence:
     """
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """One block, worth one row."""
+        """Return one block, which is worth one row."""
         if gap is not None:
             raise GuaranteeUnavailable(
                 "rows with any dependence on the training rows have no bound: for one series declare a model that "
@@ -56,11 +56,11 @@ class AnyDependence:
         return DependentRows(k, f"{k} rows with any dependence", {BLOCKS: MeanBound(BLOCKS, 1.0)})
 
     def correlation(self, lag: int) -> float:
-        """1: nothing is promised."""
+        """Return 1, because nothing is assumed about the dependence."""
         return 1.0
 
     def covariance(self, lag: int) -> float:
-        """Nothing is promised."""
+        """Return infinity, because nothing is assumed about the dependence."""
         return float("inf")
 
 
@@ -75,15 +75,15 @@ class Independent:
     """
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """Independent rows."""
+        """Return a declaration of independent rows."""
         return DependentRows.independent(k)
 
     def correlation(self, lag: int) -> float:
-        """0 at every lag."""
+        """Return 0 for every lag."""
         return 0.0
 
     def covariance(self, lag: int) -> float:
-        """0 at every lag."""
+        """Return 0 for every lag."""
         return 0.0
 
 
@@ -109,11 +109,11 @@ class MDependent:
         return DependentRows.m_dependent(k, self.m)
 
     def correlation(self, lag: int) -> float:
-        """0 beyond `m`."""
+        """Return 0 for lags beyond `m`."""
         return 0.0 if lag > self.m else 1.0
 
     def covariance(self, lag: int) -> float:
-        """0 beyond `m`."""
+        """Return 0 for lags beyond `m`."""
         return 0.0 if lag > self.m else float("inf")
 
 
@@ -147,7 +147,7 @@ class Autoregressive:
         return float(abs(self.coefficient) ** lag)
 
     def covariance(self, lag: int) -> float:
-        """Bounded through the correlation."""
+        """Return a bound that follows from the correlation."""
         return float("inf")
 
 
@@ -169,7 +169,7 @@ class Markov:
         object.__setattr__(self, "matrix", tuple(tuple(float(p) for p in line) for line in clean))
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """Return the stationary chain."""
+        """Return a declaration of the stationary chain."""
         return DependentRows.markov(k, self.matrix, gap=gap)
 
     def correlation(self, lag: int) -> float:
@@ -177,7 +177,7 @@ class Markov:
         return float(RowChain(self.matrix).operator_norm ** lag)
 
     def covariance(self, lag: int) -> float:
-        """Bounded through the correlation."""
+        """Return a bound that follows from the correlation."""
         return float("inf")
 
 
@@ -198,11 +198,11 @@ class Mixing:
         object.__setattr__(self, "deltas", arguments.reals("deltas", self.deltas, at_least=0, at_most=1))
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """Return a chain with any start."""
+        """Return a declaration of a chain that may start anywhere."""
         return DependentRows.chain(k, self.deltas, tail=self.tail, gap=gap)
 
     def correlation(self, lag: int) -> float:
-        """1: these coefficients bound covariances."""
+        """Return 1, because these coefficients only bound covariances."""
         return 1.0
 
     def covariance(self, lag: int) -> float:

@@ -29,9 +29,10 @@ _COUNTED_AT_ONCE = 200
 
 
 class Sample(NoCopy, ABC):
-    """Rows behind an engine. `n`, `schema` and `engine` are public; everything that `measure` returns is secret.
+    """Rows that are read through an engine. `n`, `schema` and `engine` are public; everything that `measure` returns is
+    secret.
 
-    Samples may be asked by several threads at once.
+    Several threads may use a sample at once.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class Sample(NoCopy, ABC):
         return ()
 
     def measure(self, statistics: Sequence[Statistic]) -> list[Exact]:
-        """Exact statistics, in order; batched as suits the engine.
+        """Compute exact statistics, in the order of the requests, in batches that suit the engine.
 
         Raises
         ------
@@ -100,14 +101,15 @@ class Sample(NoCopy, ABC):
         return self.add_up([statistic.plan(self.schema) for statistic in statistics])
 
     def add_up(self, plans: Sequence[Plan]) -> list[Exact]:
-        """Return what plans add up to, in order; batched as suits the engine."""
+        """Return the sums of the plans, in order, computed in batches that suit the engine."""
         self._check_open()
         self.check_plans(plans)
         sums = self._add_up(list(passes(plans, self.at_once)))
         return [plan.finish(sums[plan]) for plan in plans]
 
     def check_plans(self, plans: Sequence[Plan]) -> None:
-        """Refuse plans that this engine cannot add up, before anything is spent or read; most add up every plan.
+        """Refuse plans that this engine cannot compute, before anything is spent or read. Most engines can compute
+        every plan.
 
         Raises
         ------
@@ -182,7 +184,9 @@ class Sample(NoCopy, ABC):
         return self.identity().fingerprint
 
     def identity(self) -> Identity:
-        """What finds the sample again. The rows are read through once; not at all where the same files were before."""
+        """Return what identifies the data set. All rows are read once, or not at all if the same files were read
+        before.
+        """
         self._check_open()
         if self._identity is None and self._known is not None:
             self._identity = self._known.identity
@@ -222,7 +226,7 @@ class Sample(NoCopy, ABC):
         return sketch(column, self.batches([column.name]))
 
     def close(self) -> None:
-        """Let go of connections and files. Statistics can be asked no more."""
+        """Close connections and files. Statistics cannot be computed afterwards."""
         self._closed = True
 
     def _check_open(self) -> None:

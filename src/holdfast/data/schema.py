@@ -27,7 +27,7 @@ MOST_COLUMNS = 10_000
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """A column of a schema.
 
     Parameters
     ----------

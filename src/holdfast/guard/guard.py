@@ -495,19 +495,19 @@ class Guard:
         return stewarding.describe(self._ledger) | {"engine": self.engine}
 
     def pause(self, reason: str = "") -> None:
-        """Answer nothing until `resume`; recorded."""
+        """Pause the guard: it answers nothing until `resume`. The ledger records it."""
         stewarding.set_status(self._ledger, "paused", reason)
 
     def resume(self, reason: str = "") -> None:
-        """Answer again; recorded."""
+        """Let a paused guard answer again. The ledger records it."""
         stewarding.set_status(self._ledger, "open", reason)
 
     def close(self, reason: str = "") -> None:
-        """Answer nothing any more; recorded, and for good."""
+        """Close the guard forever. The ledger records it."""
         stewarding.set_status(self._ledger, "closed", reason)
 
     def override(self, policy: Policy, reason: str) -> None:
-        """Put another policy in the place of the one the ledger was opened with: the steward's act, recorded.
+        """Replace the policy that the ledger was opened with. Only a steward may do this, and the ledger records it.
 
         What was spent stays spent. The intervals before it keep their promise; those after it say that they are not
         certified, because a cap that is raised after answers were seen is not a cap.
@@ -515,7 +515,7 @@ class Guard:
         stewarding.override(self._ledger, policy, reason)
 
     def shut(self) -> None:
-        """Let go of the rows and, if this guard opened it, of the store."""
+        """Release the rows and, if this guard opened the store, close the store."""
         for part in self._parts.values():
             part.rows.sample.close()
         if self._store is not None:
@@ -523,7 +523,7 @@ class Guard:
 
     @property
     def slow(self) -> bool:
-        """Whether the rows take so long to read that questions are paid for before."""
+        """Whether reading the rows takes so long that questions are paid for in advance."""
         return self._rows.slow
 
     def __repr__(self) -> str:

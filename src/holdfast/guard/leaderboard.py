@@ -23,7 +23,7 @@ MOST = 1000
 
 @dataclass(frozen=True)
 class Place:
-    """One submission as the board shows it.
+    """One submission as the leaderboard shows it.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Place:
 
     @property
     def rank_text(self) -> str:
-        """The ranks that it can have, in words; empty where it has none.
+        """The ranks that the submission can have, in words; empty where it has none.
 
         Examples
         --------
@@ -94,7 +94,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """A board and its places, best first; `submissions` counts all that were scored.
+    """A leaderboard and its places, best first; `submissions` is the number of scored submissions.
 
     Examples
     --------
@@ -137,10 +137,8 @@ class Leaderboard:
 
 
 def leaderboard(ledger: Ledger, board: str, *, every: bool = False, most: int = MOST) -> Leaderboard:
-    """Read a board off a ledger.
-
-    Each analyst has one place, the submission of theirs with the best score shown; the earliest of equals. With
-    `every` each submission that shows a score has one.
+    """Read a leaderboard from a ledger. Each analyst has one place: their submission with the best score shown, and of
+    equal scores the earliest. With `every` each submission that shows a score has one.
 
     One submission is *certainly better* than another where its interval lies wholly on the better side of the other's.
     A place's best rank is one more than the number of places certainly better than it; its worst rank is the number of
@@ -180,7 +178,8 @@ def leaderboard(ledger: Ledger, board: str, *, every: bool = False, most: int = 
 
 
 class Scores:
-    """What a ledger says about its boards; reads only what is new since it was asked last. Threads may share it.
+    """The leaderboards of a ledger. Each call reads only the entries that are new since the last one. Threads may share
+    it.
 
     Examples
     --------
@@ -258,7 +257,7 @@ def ranks(places: Sequence[Place], rising: bool, most: int = MOST) -> tuple[Plac
 
 
 def listed_by_score(places: Sequence[Place], rising: bool, most: int = MOST) -> tuple[Place, ...]:
-    """Places of an open board, best score first. Plain scores certify nothing, so no place has a rank.
+    """Return the places of an open board, best score first. Plain scores certify nothing, so no place has a rank.
 
     Examples
     --------
@@ -282,7 +281,7 @@ def _score(place: Place, rising: bool) -> float:
 
 
 def best_each(places: Iterable[Place], rising: bool) -> list[Place]:
-    """Of each analyst the submission with the best score shown; the earliest of equals.
+    """Return the submission with the best score shown of each analyst; of equal scores the earliest.
 
     Examples
     --------

@@ -36,7 +36,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class Policy:
-    """How sure every answer is, what private questions may cost, who may ask, and until when.
+    """The rules of a guard: confidence, privacy budget, number of questions, who may ask, and until when.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class Policy:
         )
 
     def quota(self, analyst: str | None = None) -> Cost | None:
-        """The privacy cap that intervals are corrected for: the whole, or an analyst's where histories are separate."""
+        """The privacy budget that intervals account for: the total, or an analyst's where histories are separate."""
         if self.histories == "together" or analyst is None or self.privacy is None:
             return self.privacy
         part = decimal_fraction(self.share(analyst))
@@ -346,7 +346,7 @@ class Policy:
         return any(known[kind].answered != "private" and kind not in noisy for kind in self.kinds or ())
 
     def share(self, analyst: str) -> float:
-        """What part of the whole an analyst may spend; `InvalidParameter` for a name the policy does not know."""
+        """Return the quota of an analyst; raises `InvalidParameter` for a name that is not in the policy."""
         if not self.knows(analyst):
             raise InvalidParameter(
                 f"analyst must be one that the policy names, got {analyst!r}; ask as one of them, with "
@@ -367,7 +367,8 @@ class Policy:
         return self.analysts is None or analyst in self.analysts
 
     def filter(self, analyst: str | None = None) -> Filter | None:
-        """A fresh filter for the whole, or for one analyst's share of it; None where nothing is private or refused.
+        """Return a new privacy filter for the total budget, or for one analyst's quota; None where nothing is private
+        or refused.
 
         Nor for a steward whom the policy does not name, and who asks nothing with noise.
         """
@@ -391,7 +392,7 @@ class Policy:
         return self.questions if share == 1.0 else int(decimal_fraction(share) * self.questions)
 
     def expired(self, now: datetime | None = None) -> bool:
-        """Return whether the time is up."""
+        """Return whether the guard has expired."""
         return self.expires is not None and (now or datetime.now(UTC)) >= datetime.fromisoformat(self.expires)
 
     def to_dict(self) -> dict[str, Any]:

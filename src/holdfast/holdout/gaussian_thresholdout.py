@@ -176,7 +176,7 @@ class GaussianThresholdout(OneOwner):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> GaussianThresholdout:
-        """Continue from `state()`."""
+        """Continue from a state that `state()` returned."""
         kept = read_state(state, "gaussian-thresholdout", ("parameters", "asked", "overfits", "source"))
         source = None if kept["source"] is None else Seeded.from_state(kept["source"])
         holdout = cls(**kept["parameters"], source=source)

@@ -233,7 +233,7 @@ class Ladder(OneOwner):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Ladder:
-        """Continue from `state()`."""
+        """Continue from a state that `state()` returned."""
         known = ("parameters", "submitted", "moves", "leader", "shown", "error", "losses")
         fields = (*known, "log_shown") if isinstance(state, dict) and "log_shown" in state else known
         kept = read_state(state, "ladder", fields)

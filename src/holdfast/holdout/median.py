@@ -195,7 +195,7 @@ class MedianMechanism(OneOwner):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> MedianMechanism:
-        """Continue from `state()`."""
+        """Continue from a state that `state()` returned."""
         kept = read_state(state, "median-mechanism", ("parameters", "asked", "private", "removed"))
         mechanism = cls(**kept["parameters"])
         mechanism._asked = arguments.whole("asked", kept["asked"], at_least=0, at_most=mechanism._questions)

@@ -799,7 +799,7 @@ class ThresholdRun(ThresholdView, OneOwner):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Continue from `state()`.
+        """Continue from a state that `state()` returned.
 
         Examples
         --------

@@ -176,7 +176,7 @@ class Seeded(Source):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Seeded:
-        """Continue from `state()`."""
+        """Continue from a state that `state()` returned."""
         try:
             source = cls(state["seed"])
             source._bits.state = {

@@ -69,7 +69,7 @@ RELEASE = f"{SPLIT}; curator order-invariant; neighbours replace one row; any le
 
 @dataclass(frozen=True)
 class GroupSize:
-    """The least size of the groups that a bound covers, with the terms that it is the largest of.
+    """The smallest group size that a bound covers. It is the largest of several terms, which are listed.
 
     `size` is the number that the formula gives, `rows` the whole number to compare a group with. `vacuous` says that
     not even the whole data set is that large. A size of `inf` means that there is no bound.
@@ -88,22 +88,22 @@ class GroupSize:
 
     @property
     def value(self) -> float:
-        """The headline number."""
+        """The main number of the result."""
         return self.size
 
     @property
     def rows(self) -> int | None:
-        """The smallest whole number of rows that is covered; None where there is no bound."""
+        """The smallest whole number of rows for which the bound holds; None where there is no bound."""
         return math.ceil(self.size) if math.isfinite(self.size) else None
 
     @property
     def binding(self) -> str | None:
-        """The term that decides."""
+        """The term that determines the size."""
         return max(self.terms, key=self.terms.__getitem__) if self.terms and math.isfinite(self.size) else None
 
     @property
     def vacuous(self) -> bool:
-        """Whether no group can be that large."""
+        """Whether no group can be so large, so that the bound is useless."""
         return not math.isfinite(self.size) or (self.n is not None and self.size > self.n)
 
     def __str__(self) -> str:

@@ -128,7 +128,7 @@ class TwoParameter:
 
     @property
     def value(self) -> float:
-        """The headline number."""
+        """The main number of the result."""
         return self.nats
 
     def to_dict(self) -> dict[str, Any]:

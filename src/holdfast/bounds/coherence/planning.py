@@ -46,7 +46,7 @@ from holdfast.core import arguments
 
 @dataclass(frozen=True)
 class LargestEpsilon:
-    """The largest epsilon that a theorem allows; 0 with a `reason` where it allows none.
+    """The largest epsilon that a theorem allows. If it allows none, this is 0 and `reason` says why.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class LargestEpsilon:
 
     @property
     def value(self) -> float:
-        """The headline number."""
+        """The main number of the result."""
         return self.epsilon
 
     @property

@@ -212,7 +212,7 @@ def theorem25_budget(n: int, tau: float, beta: float, questions: int, branch: Br
 def theorem25_accuracy(
     n: int, beta: float, questions: int, budget: int, branch: Literal["pure", "exact"] = "pure"
 ) -> float:
-    """The least `tau` that Theorem 25 gives with `n` rows; from 1 on it says nothing, and `inf` where none exists.
+    """The least `tau` that Theorem 25 gives with `n` rows; from 1 on it is vacuous, and it is `inf` where none exists.
 
     Examples
     --------

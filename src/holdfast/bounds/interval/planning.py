@@ -145,7 +145,7 @@ LIMIT = 10**15
 
 @dataclass(frozen=True)
 class Plan:
-    """A number of questions or of rows, and the width that it rests on.
+    """A number of questions or of rows, and the width that justifies it.
 
     `width` names the theorem that wins there, its noise and its half-width; None when not even one question fits. With
     `capped` the search stopped at 10**15 and the true number is at least that.

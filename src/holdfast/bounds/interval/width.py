@@ -26,9 +26,9 @@ LEAST_BETA = 1e-100
 
 @dataclass(frozen=True)
 class Width:
-    """A half-width that holds for all `questions` answers at once, and the noise that buys it.
+    """A half-width that holds for all `questions` answers at once, and the noise that it needs.
 
-    `half_width` is the raw number; from 0.5 on it says nothing (`vacuous`), because the answer 1/2 is as good.
+    `half_width` is the raw number; from 0.5 on it is `vacuous`, because the answer 1/2 is as good.
     `sigma` is the standard deviation of Gaussian noise or the scale of Laplace noise; for scheduled noise it is the
     first and largest scale, and `schedule` holds all of them. With `clip` the proof needs every released answer
     clipped to [0, 1]; otherwise clipping is optional and harmless. `certified` is False for printed forms and
@@ -56,12 +56,12 @@ class Width:
 
     @property
     def value(self) -> float:
-        """The half-width, raw."""
+        """The half-width as a number."""
         return self.half_width
 
     @property
     def vacuous(self) -> bool:
-        """Whether the half-width says nothing about a number in [0, 1]."""
+        """Whether the half-width is 0.5 or more, and so no guarantee for a number in [0, 1]."""
         return self.half_width >= 0.5
 
     @property

@@ -86,7 +86,7 @@ class NoisyHistogram:
 
     @property
     def cost(self) -> PureDP | None:
-        """What one release spends; None without noise."""
+        """The privacy cost of one release; None without noise."""
         return _cost(self.epsilon)
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table:
@@ -143,7 +143,7 @@ class NoisyMarginals:
 
     @property
     def cost(self) -> PureDP | None:
-        """What one release spends; None without noise."""
+        """The privacy cost of one release; None without noise."""
         return _cost(self.epsilon)
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table | Marginals:
@@ -200,7 +200,7 @@ class PrivateNaiveBayes:
 
     @property
     def cost(self) -> PureDP | None:
-        """What one release spends; None without noise."""
+        """The privacy cost of one release; None without noise."""
         return _cost(self.epsilon)
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table | Marginals:

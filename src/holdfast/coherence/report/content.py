@@ -415,12 +415,12 @@ class Report:
 
     @property
     def label(self) -> str:
-        """The outcome, marked if partial."""
+        """The outcome of the audit, marked if the audit is partial."""
         return self.verdict.outcome + (", PARTIAL" if self.partial else "")
 
     @property
     def offenders_heading(self) -> str:
-        """What the table of `offenders` is headed with."""
+        """The heading of the table of `offenders`."""
         if not self.offenders:
             return "No group was measured"
         return "Worst offenders" if self.verdict.offenders() else "No group was found; these come closest"

@@ -89,7 +89,7 @@ class Blocks(ListedModel):
 
     @property
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
         return int(self._ends[-1])
 
     @property
@@ -113,7 +113,7 @@ class Blocks(ListedModel):
         return tuple(self._members[low:high].tolist())
 
     def describe(self) -> str:
-        """Return one line."""
+        """Return one line that describes the declared dependence."""
         return f"{len(self._sizes)} independent blocks of at most {int(self._sizes.max())} records, {self.n} in all"
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:

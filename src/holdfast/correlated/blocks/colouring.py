@@ -46,7 +46,7 @@ class Colouring:
 
     @property
     def colours(self) -> int:
-        """How many colours."""
+        """The number of colours."""
         return len(self.sizes)
 
     @property

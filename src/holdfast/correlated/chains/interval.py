@@ -93,26 +93,26 @@ class IntervalChain(QuiltModel):
 
     @property
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
         return self._n
 
     @property
     def states(self) -> int:
-        """How many states."""
+        """The number of states."""
         return len(self._low)
 
     @property
     def low(self) -> Array:
-        """Lower bounds."""
+        """The lower bounds of the transition probabilities."""
         return self._low
 
     @property
     def high(self) -> Array:
-        """Upper bounds."""
+        """The upper bounds of the transition probabilities."""
         return self._high
 
     def describe(self) -> str:
-        """Return one line."""
+        """Return one line that describes the declared dependence."""
         sure = "" if self.confidence == 1 else f", with confidence {self.confidence:g}"
         return f"all Markov chains of {self.n} records with transition probabilities between bounds{sure}"
 
@@ -226,7 +226,7 @@ class IntervalChain(QuiltModel):
         )
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the cheapest quilt of a record that leaks most."""
+        """Return the cheapest quilt of the record that leaks most."""
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._quilt(self._worst(price, check_surcharge(surcharge)))
 

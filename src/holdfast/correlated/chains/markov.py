@@ -283,12 +283,12 @@ class MarkovChain(ChainModel):
 
     @cached_property
     def tables(self) -> ChainTables:
-        """Log ratios, each computed once."""
+        """The log ratios of the chain, each computed once."""
         return ChainTables(self._matrix, self._start, self._n, self._respect_support)
 
     @property
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
         return self._n
 
     @property
@@ -298,7 +298,7 @@ class MarkovChain(ChainModel):
 
     @property
     def states(self) -> int:
-        """How many states."""
+        """The number of states."""
         return len(self.matrix)
 
     @property
@@ -307,7 +307,7 @@ class MarkovChain(ChainModel):
         return self._start is None
 
     def describe(self) -> str:
-        """Return one line."""
+        """Return one line that describes the declared dependence."""
         start = "stationary start" if self.stationary else "given start"
         return f"Markov chain of {self.n} records, {self.states} states, {start}"
 
@@ -318,11 +318,11 @@ class MarkovChain(ChainModel):
         return np.where(settled.supports[where], np.maximum(settled.laws[where], 5e-324), 0.0)
 
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Left sides at many lags."""
+        """Return the left sides of the log ratios at many lags."""
         return self.tables.left(record, lags, sharp)
 
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Right sides at many lags."""
+        """Return the right sides of the log ratios at many lags."""
         return self.tables.right(record, lags, sharp)
 
     def product(self, low: int, high: int) -> tuple[Array, Mask]:
@@ -455,16 +455,16 @@ class InhomogeneousChain(ChainModel):
 
     @property
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
         return len(self._steps) + 1
 
     @property
     def states(self) -> int:
-        """How many states."""
+        """The number of states."""
         return len(self._steps[0])
 
     def describe(self) -> str:
-        """Return one line."""
+        """Return one line that describes the declared dependence."""
         return f"inhomogeneous Markov chain of {self.n} records, {self.states} states"
 
     def law(self, record: int) -> Array:
@@ -495,7 +495,7 @@ class InhomogeneousChain(ChainModel):
         return kept[lag - 1]
 
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Left sides at many lags."""
+        """Return the left sides of the log ratios at many lags."""
         odds = prior_odds(self._laws[record][None], self._supports[record][None])[0]
         sides = np.where(np.isneginf(odds), -np.inf, 0.0)[None].repeat(len(lags), axis=0)
         for j, lag in enumerate(lags):
@@ -514,7 +514,7 @@ class InhomogeneousChain(ChainModel):
         return table
 
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Right sides at many lags."""
+        """Return the right sides of the log ratios at many lags."""
         room = self.n - 1 - record
         sides = np.zeros((len(lags), self.states, self.states))
         for j, lag in enumerate(lags):

@@ -304,7 +304,7 @@ class ChainModel(QuiltModel):
     @property
     @abstractmethod
     def states(self) -> int:
-        """How many states."""
+        """The number of states."""
 
     @abstractmethod
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
@@ -312,7 +312,7 @@ class ChainModel(QuiltModel):
 
     @abstractmethod
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Right sides at many lags."""
+        """Return the right sides of the log ratios at many lags."""
 
     @abstractmethod
     def product(self, low: int, high: int) -> tuple[Array, Mask]:
@@ -415,7 +415,7 @@ class ChainModel(QuiltModel):
         return self._found(self._worst(price, check_surcharge(surcharge)))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the cheapest quilt of a record that leaks most through an `epsilon_dp`-DP mechanism."""
+        """Return the cheapest quilt of the record that leaks most through an `epsilon_dp`-DP mechanism."""
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._found(self._worst(price, check_surcharge(surcharge)))
 

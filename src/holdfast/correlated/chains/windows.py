@@ -83,7 +83,7 @@ class WindowModel(ListedModel):
 
     @property
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
         return self._n
 
     @abstractmethod
@@ -391,11 +391,11 @@ class OrderChain(WindowModel):
 
     @property
     def states(self) -> int:
-        """How many states."""
+        """The number of states."""
         return int(self._states)
 
     def describe(self) -> str:
-        """Return one line that says what is declared."""
+        """Return one line that describes the declared dependence."""
         start = "stationary start" if self._stationary else "given start"
         return f"chain of order {self.order} of {self.n} records, {self.states} states, {start}"
 
@@ -552,7 +552,7 @@ class HiddenChain(WindowModel):
         self._reading = projective_diameter(log_of(self._emission))
 
     def describe(self) -> str:
-        """Return one line that says what is declared."""
+        """Return one line that describes the declared dependence."""
         hidden, seen = self._emission.shape
         start = "stationary start" if self._stationary else "given start"
         return f"hidden chain of {self.n} records, {hidden} hidden states, {seen} readings, {start}"

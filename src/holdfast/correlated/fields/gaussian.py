@@ -81,7 +81,7 @@ class GaussianField:
 
     @property
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
         return self._precision.n
 
     @property
@@ -90,7 +90,7 @@ class GaussianField:
         return self._operator_norm is not None
 
     def describe(self) -> str:
-        """Return one line that says what is declared."""
+        """Return one line that describes the declared dependence."""
         ties = (self._precision.matrix.nnz - self.n) // 2
         return f"{self._label}, {self.n} records, {ties} ties"
 

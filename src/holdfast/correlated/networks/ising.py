@@ -105,11 +105,11 @@ class Ising(ListedModel):
 
     @property
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
         return self._n
 
     def describe(self) -> str:
-        """Return one line that says what is declared."""
+        """Return one line that describes the declared dependence."""
         ties = sum(map(len, self._graph)) // 2
         return f"Ising model of {self.n} records, {ties} ties, {'a' if self._field.any() else 'no'} field"
 

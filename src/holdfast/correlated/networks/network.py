@@ -446,7 +446,7 @@ class Network(ListedModel):
 
     @property
     def n(self) -> int:
-        """How many records."""
+        """The number of records."""
         return self._law.rows
 
     @property
@@ -460,7 +460,7 @@ class Network(ListedModel):
         return self._law.graph
 
     def describe(self) -> str:
-        """Return one line that says what is declared."""
+        """Return one line that describes the declared dependence."""
         hidden = len(self.names) - self.n
         edges = sum(map(len, self.graph)) // 2
         extra = f" and {hidden} hidden nodes" if hidden else ""

@@ -163,7 +163,7 @@ def place(held: Any, column: Column, categories: Categories, null_at: int | None
 
 @dataclass(frozen=True)
 class Count:
-    """How many rows a predicate is true of. NULL is not true.
+    """The number of rows for which a predicate is true. NULL is not true.
 
     Examples
     --------
@@ -178,16 +178,16 @@ class Count:
         set_fields(self, expression=node_of(self.expression))
 
     def plan(self, schema: Schema) -> Plan:
-        """Return what an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
+        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema."""
         return Plan(counted=checked_kind(self.expression, schema, "boolean"))
 
     def adds(self, schema: Schema) -> Added:
-        """Return the definition, row by row."""
+        """Return the contribution of each row: the definition of the statistic."""
         inner = checked_kind(self.expression, schema, "boolean")
         return lambda row: [(0, 1)] if python_rows.evaluate(inner, row) is True else []
 
     def size(self, schema: Schema) -> int:
-        """Length of the result: 1."""
+        """The length of the result, which is 1."""
         return 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Present:
-    """On how many rows an expression has a value: where it is not NULL.
+    """The number of rows on which an expression is not NULL.
 
     Examples
     --------
@@ -212,17 +212,17 @@ class Present:
         set_fields(self, expression=node_of(self.expression))
 
     def plan(self, schema: Schema) -> Plan:
-        """Return what an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
+        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema."""
         checked_kind(self.expression, schema, *VALUE_KINDS)
         return Plan(counted=built(tree.Not(tree.IsNull(self.expression)), schema))
 
     def adds(self, schema: Schema) -> Added:
-        """Return the definition, row by row."""
+        """Return the contribution of each row: the definition of the statistic."""
         inner = checked_kind(self.expression, schema, *VALUE_KINDS)
         return lambda row: [] if python_rows.evaluate(inner, row) is None else [(0, 1)]
 
     def size(self, schema: Schema) -> int:
-        """Length of the result: 1."""
+        """The length of the result, which is 1."""
         return 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -260,7 +260,7 @@ class Histogram:
             set_fields(self, null_as=arguments.whole("null_as", self.null_as, at_least=0, at_most=len(self.edges) - 2))
 
     def plan(self, schema: Schema) -> Plan:
-        """Return what an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
+        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema."""
         checked_kind(self.expression, schema, "number")
         bins = len(self.edges) - 1
         branches = [branch(self.expression, "<", self.edges[0], bins)]
@@ -273,7 +273,7 @@ class Histogram:
         return Plan(cells=bins + 1, cell=cell, counted=counted)
 
     def adds(self, schema: Schema) -> Added:
-        """Return the definition, row by row."""
+        """Return the contribution of each row: the definition of the statistic."""
         inner = checked_kind(self.expression, schema, "number")
         bins = len(self.edges) - 1
 
@@ -323,7 +323,7 @@ class QuantileCounts:
         set_fields(self, expression=node_of(self.expression), thresholds=rising("thresholds", self.thresholds, 1))
 
     def plan(self, schema: Schema) -> Plan:
-        """Return what an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
+        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema."""
         checked_kind(self.expression, schema, "number")
         last = len(self.thresholds)
         branches = [branch(self.expression, "<=", edge, at) for at, edge in enumerate(self.thresholds)]
@@ -332,7 +332,7 @@ class QuantileCounts:
         return Plan(cells=last + 2, cell=cell, running=last + 2)
 
     def adds(self, schema: Schema) -> Added:
-        """Return the definition, row by row."""
+        """Return the contribution of each row: the definition of the statistic."""
         inner = checked_kind(self.expression, schema, "number")
         last = len(self.thresholds)
 
@@ -419,7 +419,9 @@ class Contingency:
         return declared
 
     def plan(self, schema: Schema) -> Plan:
-        """What an engine adds up. Raises `InvalidParameter` where columns or categories do not fit the schema."""
+        """Return the sums that an engine computes. Raises `InvalidParameter` if columns or categories do not fit the
+        schema.
+        """
         cells = self.size(schema)
         stride, cell = cells, None
         for name, categories, null_at in self._all(schema):
@@ -431,7 +433,7 @@ class Contingency:
         return Plan(cells=cells, cell=built_whole(cell, schema, cells << len(self.columns)), counted=counted)
 
     def adds(self, schema: Schema) -> Added:
-        """Return the definition, row by row."""
+        """Return the contribution of each row: the definition of the statistic."""
         named = self._all(schema)
 
         def added(row: Row) -> list[tuple[int, int]]:
@@ -502,7 +504,7 @@ class GroupBy:
         return Plan(cells, whole, inner.counted, inner.added, inner.times, inner.running)
 
     def adds(self, schema: Schema) -> Added:
-        """Return the definition, row by row."""
+        """Return the contribution of each row: the definition of the statistic."""
         inner, categories = self.inner.adds(schema), categories_of(schema, self.column, self.categories)
         length = self.inner.size(schema)
 

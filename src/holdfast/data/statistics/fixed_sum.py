@@ -93,7 +93,7 @@ class FixedSum:
         return Fraction(self.low) + Fraction(self.width) * Fraction(int(total), n * UNIT)
 
     def plan(self, schema: Schema) -> Plan:
-        """Return what an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
+        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema."""
         inner = checked_kind(self.expression, schema, "number", "boolean")
         assert self.default is not None
         value = self.expression
@@ -119,12 +119,12 @@ class FixedSum:
         return Plan(added=built_whole(tree.Case(branches, tree.Number(missing)), schema, UNIT))
 
     def adds(self, schema: Schema) -> Added:
-        """Return the definition, row by row."""
+        """Return the contribution of each row: the definition of the statistic."""
         inner = checked_kind(self.expression, schema, "number", "boolean")
         return lambda row: [(0, self.steps(python_rows.evaluate(inner, row)))]  # type: ignore[arg-type]
 
     def size(self, schema: Schema) -> int:
-        """Length of the result: 1."""
+        """The length of the result, which is 1."""
         return 1
 
     def to_dict(self) -> dict[str, Any]:

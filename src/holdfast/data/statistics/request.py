@@ -51,7 +51,7 @@ class Plan:
     Parameters
     ----------
     cells : int
-        Number of cells.
+        The number of cells.
     cell : Expression, optional
         The cell of each row: a whole number from 0 to `cells - 1` on every row, never NULL. None: all rows in cell 0.
     counted : Expression, optional
@@ -194,7 +194,7 @@ class Statistic(Protocol):
         """Return what an engine adds up."""
 
     def adds(self, schema: Schema) -> Added:
-        """Return the definition, row by row."""
+        """Return the contribution of each row: the definition of the statistic."""
 
     def size(self, schema: Schema) -> int:
         """Length of the result."""

@@ -20,7 +20,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of a check after an entry, signed.
+    """The signed state of a verification after an entry.
 
     Attributes
     ----------
@@ -56,12 +56,12 @@ class Checkpoint:
     signature: str = field(default="", repr=False)
 
     def signed(self, key: SigningKey) -> Self:
-        """Return the same, under somebody's signature."""
+        """Return the same checkpoint, signed with a key."""
         named = replace(self, public_key=key.public)
         return replace(named, signature=key.sign(named._message()))
 
     def is_signed(self) -> bool:
-        """Return whether the signature is that of `public_key`; whose key that is must be known from elsewhere."""
+        """Return whether `public_key` made the signature. You must know from elsewhere whose key that is."""
         return is_signed(self.public_key, self._message(), self.signature)
 
     def _message(self) -> bytes:

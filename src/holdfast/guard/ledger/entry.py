@@ -48,7 +48,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class Head:
-    """Where a chain ends: the last entry's number and hash, and the public key that signs it (None: unsigned)."""
+    """The end of a chain: the number and hash of the last entry, and the public key that signs it (None: unsigned)."""
 
     sequence: int = 0
     hash: str = START
@@ -57,7 +57,8 @@ class Head:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry. Texts, not objects, so that nothing can change it: `body` and `states` are read from them anew.
+    """One entry of a ledger. It stores texts, so that nothing can change it; `body` and `states` parse them on every
+    access.
 
     Attributes
     ----------
@@ -140,7 +141,7 @@ class Entry:
 
     @property
     def body(self) -> dict[str, Any]:
-        """What happened, read from the text: a fresh object each time."""
+        """The content of the entry, parsed from its text: a new object on every access."""
         read: dict[str, Any] = json.loads(self.text)
         return read
 

@@ -156,11 +156,11 @@ class Ledger(NoCopy):
 
     @property
     def key(self) -> SigningKey | None:
-        """What signs receipts and heads; None where the ledger is not signed."""
+        """The key that signs receipts and heads; None where the ledger is not signed."""
         return self._key
 
     def submit(self, work: Callable[[Transaction], T], *, keys: Keys = (), questions: Questions = ()) -> T:
-        """Run `work` alone, make what it did durable, and only then return what it returned.
+        """Run `work` in a transaction, make its effects durable, and only then return its result.
 
         No other thread or process changes the chain meanwhile. If `work` raises, what it did is dropped and the error
         is raised here; others that share the commit are not touched. `work` should be short, must not submit to the
@@ -188,7 +188,7 @@ class Ledger(NoCopy):
     def submit_each(
         self, works: Sequence[Callable[[Transaction], T]], *, keys: Keys = (), questions: Questions = ()
     ) -> list[T | Exception]:
-        """Submit functions of people who asked at the same time: what each returned, or the error that it raised.
+        """Submit functions of concurrent requests. Returns for each its result, or the error that it raised.
 
         Each is decided as if it had been submitted alone, in this order; they share commits.
         """
@@ -300,7 +300,7 @@ class Ledger(NoCopy):
         return mine
 
     def look(self, work: Callable[[View], T]) -> T:
-        """Run `work` on one moment of the chain, without a lock and without writing."""
+        """Run `work` on a consistent view of the chain, without a lock and without writing."""
         with self._backend.reading() as (head, source):
             return work(View(self._dataset, source, Changes(head)))
 

@@ -199,7 +199,7 @@ class Receipt:
         return self.seat, self.sequence
 
     def is_signed(self) -> bool:
-        """Return whether the signature is that of `public_key`; whose key that is must be known from elsewhere."""
+        """Return whether `public_key` made the signature. You must know from elsewhere whose key that is."""
         stated = {name: value for name, value in self._plain().items() if name != "signature"}
         try:
             message = _message(stated)

@@ -73,7 +73,7 @@ class Store(ABC):
 
     @property
     def key(self) -> SigningKey | None:
-        """What signs; None where the store is not signed."""
+        """The key that signs; None where the store is not signed."""
         return self._key
 
     def name_of(self, fingerprint: str) -> str:

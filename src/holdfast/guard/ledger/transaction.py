@@ -92,7 +92,7 @@ class View:
         return self._layers[0].head
 
     def expect(self, keys: Keys, questions: Questions) -> None:
-        """Say which keys and questions are going to be looked up: then one query fetches them all."""
+        """Announce which keys and questions will be looked up, so that one query fetches them all."""
         self._source.expect(keys, questions)
 
     def account(self, name: str) -> dict[str, Any] | None:
@@ -165,9 +165,8 @@ class Transaction(View):
         super().__init__(dataset, source, self._own, group)
 
     def lock_store(self) -> None:
-        """Run alone among all transactions of the store that call this, until this one is durable or dropped.
-
-        For decisions that rest on other chains, which can be looked at meanwhile but not written to.
+        """Exclude all other transactions of the store that call this, until this one is durable or dropped. It is for
+        decisions that depend on other chains, which can still be read but not written.
         """
         self._check_open()
         self._lock_store()

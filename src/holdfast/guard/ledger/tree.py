@@ -160,12 +160,12 @@ class TreeHead:
 
     @classmethod
     def of(cls, dataset: str, sequence: int, root: bytes, key: SigningKey) -> Self:
-        """Sign what a chain is now."""
+        """Sign the current state of a chain."""
         unsigned = cls(dataset, sequence, root.hex(), key.public, "")
         return cls(dataset, sequence, root.hex(), key.public, key.sign(unsigned._message()))
 
     def is_signed(self) -> bool:
-        """Return whether the signature is that of `public_key`; whose key that is must be known from elsewhere."""
+        """Return whether `public_key` made the signature. You must know from elsewhere whose key that is."""
         return is_signed(self.public_key, self._message(), self.signature)
 
     def _message(self) -> bytes:
@@ -194,7 +194,7 @@ class Inclusion:
     path: tuple[str, ...]
 
     def problems(self, receipt: Receipt, head: TreeHead, public_key: str | None = None) -> list[str]:
-        """What is wrong with a receipt, as this path and a head show it; nothing where the entry is in the ledger.
+        """Return what is wrong with a receipt according to this path and a head; empty if the entry is in the ledger.
 
         Parameters
         ----------

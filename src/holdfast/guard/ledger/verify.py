@@ -36,7 +36,7 @@ MOST_FINDINGS = 100
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong: where, and what.
+    """A problem that verification found: where it is, and what it is.
 
     Examples
     --------
@@ -390,7 +390,7 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked and what is wrong; `notes` is what is genuine and should be known.
+    """The result of a verification: what was checked and what is wrong. `notes` lists facts that are not errors.
 
     Examples
     --------
@@ -411,7 +411,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether verification found no problem."""
         return not self.findings
 
     def to_dict(self) -> dict[str, Any]:

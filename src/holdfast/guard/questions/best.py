@@ -169,7 +169,7 @@ class Best(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the candidates."""
+        """Return the candidates in one line."""
         return f"best of {', '.join(asked['candidates'])}"
 
     @classmethod

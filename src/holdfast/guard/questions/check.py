@@ -242,7 +242,7 @@ class Check(Question):
     ] = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema."""
+        """Check the question against the schema."""
         rules, planned = run_of(policy, n), policy.answers == "means"
         rows = rows_of(self, schema, policy, ratios=rules is None and not planned)
         question = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, n)
@@ -284,7 +284,7 @@ class Check(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """Return the same guess; a threshold's answer cannot be revealed."""
+        """Return the question with the same guess; answers of a Thresholdout cannot be revealed."""
         if "rows" not in stored:
             return None
         return cls(stored["rows"][0]["expression"], **stored_rows(stored), **stored_guess(stored))

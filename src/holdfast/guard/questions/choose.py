@@ -62,7 +62,7 @@ class Choose(Question):
     ]
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the policy; whose the submissions are is looked up on the ledger."""
+        """Check the question against the policy. The ledger tells later whose submissions they are."""
         if not policy.has_contest:
             raise QuestionRefused("no rows are reserved for a final of boards here, so there is nothing to choose for")
         given = self.submissions

@@ -76,7 +76,7 @@ class Claim(Question):
     where: Where = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema."""
+        """Check the question against the schema."""
         if (self.at_least is None) == (self.at_most is None):
             raise InvalidParameter("at_least or at_most must be given, and not both")
         rows = rows_of(self, schema, policy, ratios=policy.answers != "means")

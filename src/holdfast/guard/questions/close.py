@@ -52,7 +52,7 @@ class Close(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return what it does."""
+        """Return what the question does, in one line."""
         return "end the run and reveal every answer"
 
     @classmethod

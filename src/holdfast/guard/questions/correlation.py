@@ -129,7 +129,7 @@ class Correlation(Question):
     spend: Spend = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy."""
+        """Check the question against the schema and the policy."""
         pair = (
             self._number("first", self.first, self.first_low, self.first_high, schema, policy),
             self._number("second", self.second, self.second_low, self.second_high, schema, policy),
@@ -258,7 +258,7 @@ class CorrelationCheck(_SixMeans):
         self._asked = asked
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """Pass or fail at this question's share, and what that shows."""
+        """Decide pass or fail at this question's error allocation, and return what is shown."""
         share = situation.log_share
         return shown(self._decide(prepared, situation.n, share), share, situation)
 

@@ -124,7 +124,7 @@ class Difference(Question):
     spend: Spend = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy."""
+        """Check the question against the schema and the policy."""
         pair = listed("between", self.between)
         if len(pair) != 2:
             raise InvalidParameter(f"between must be two categories, got {len(pair)}")
@@ -240,7 +240,7 @@ class DifferenceCheck(Bound):
         self._sizes = MeanQuestion("check", "auto", None, rows.low, rows.high, rows.binary, max(1, n // 4))
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """Pass or fail at this question's share, and what that shows."""
+        """Decide pass or fail at this question's error allocation, and return what is shown."""
         share = situation.log_share
         return shown(self._decide(prepared, situation.n, share), share, situation)
 

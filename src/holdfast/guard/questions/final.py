@@ -95,7 +95,7 @@ class Final(Question):
     default: Default = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy."""
+        """Check the question against the schema and the policy."""
         if not policy.final:
             raise QuestionRefused("the policy keeps no part of the failure probability for a final here")
         rows = candidate_rows(self, schema, policy, 1)

@@ -117,7 +117,7 @@ class Histogram(Question):
     ] = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy."""
+        """Check the question against the schema and the policy."""
         categories = self.categories
         if categories is None and self.edges is None and policy.columns and self.column in policy.columns:
             categories = policy.columns[self.column].categories

@@ -80,7 +80,7 @@ class Mean(Question):
     where: Where = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy."""
+        """Check the question against the schema and the policy."""
         planned = policy.answers == "means"
         rows = rows_of(self, schema, policy, ratios=not planned)
         if planned:

@@ -91,7 +91,7 @@ class Look(Bound):
         return self
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """Pass or fail at this question's share, and what that shows."""
+        """Decide pass or fail at this question's error allocation, and return what is shown."""
         share = situation.staked_share(self.stake)
         risk = self._question.risk(self._asked, share) if self.risk is None else self.risk
         return shown(self._decide(prepared, situation.n, share), share, situation, risk, self.stake)

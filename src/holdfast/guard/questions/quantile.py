@@ -219,7 +219,7 @@ class QuantileCheck(Bound):
             )
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """Pass or fail at this question's share, and what that shows."""
+        """Decide pass or fail at this question's error allocation, and return what is shown."""
         share = situation.log_share
         return shown(self._decide(prepared, share), share, situation)
 

@@ -76,7 +76,7 @@ class Select(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the candidates."""
+        """Return the candidates in one line."""
         return f"best of {', '.join(asked['candidates'])}"
 
     @classmethod

@@ -182,7 +182,7 @@ class Table(Question):
     ] = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy."""
+        """Check the question against the schema and the policy."""
         groups = groups_of(self.by, schema, policy.columns, self.categories)
         if self.expression is None:
             return self._shares(groups, schema, n, policy)

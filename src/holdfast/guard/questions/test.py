@@ -159,7 +159,7 @@ class Test(Question):
     ] = False
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy."""
+        """Check the question against the schema and the policy."""
         many = {"gof": 1, "independence": 2}[arguments.choice("name", self.name, ("gof", "independence"))]
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence) or len(self.columns) != many:
             raise InvalidParameter(f"columns must be a list of {many} for {self.name}")

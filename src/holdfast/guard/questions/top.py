@@ -72,7 +72,7 @@ class Top(Question):
     spend: Spend = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy."""
+        """Check the question against the schema and the policy."""
         groups = groups_of(self.column, schema, policy.columns, None if self.categories is None else [self.categories])
         many = len(groups.labels)
         k = arguments.whole("k", self.k, at_least=1, at_most=many)

@@ -68,7 +68,7 @@ class Validate(Question):
     where_present: WherePresent = False
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema."""
+        """Check the question against the schema."""
         if expression(self.condition, schema).kind == "number":
             raise InvalidParameter("condition must be true or false of each row, as `age < 30` is, got a number")
         rows = spelled(self.condition, schema, 0, 1, self.default, self.where_present)

@@ -159,7 +159,7 @@ class FilteredAnswers(HorizonAnswerer):
         return up((length / (4 * self.n * scale)) ** 2, 8)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this plan again."""
+        """Return the arguments that recreate this plan."""
         return {
             "n": self.n,
             "questions": self.questions,
@@ -169,7 +169,7 @@ class FilteredAnswers(HorizonAnswerer):
         }
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0, sigma: float | None = None) -> Answer:
-        """Answer the mean of a function of the rows.
+        """Answer a question about the mean of a function of the rows, with noise.
 
         Parameters
         ----------
@@ -278,11 +278,11 @@ class SmallVarianceAnswers(HorizonAnswerer):
         return {"questions": min(self.questions - self.asked, units)}
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this plan again."""
+        """Return the arguments that recreate this plan."""
         return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "level": self.level}
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
-        """Answer the mean of a function of the rows.
+        """Answer a question about the mean of a function of the rows, with noise.
 
         Parameters
         ----------

@@ -86,7 +86,7 @@ class LowSensitivityAnswers(Answerer):
         return self.width.sigma_of(question)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this plan again."""
+        """Return the arguments that recreate this plan."""
         return {
             "n": self.n,
             "questions": self.questions,
@@ -206,7 +206,7 @@ class MinimisationAnswers(Answerer):
         return up(self.bound.half_width * (1 + stretch) + 2 * float(law.grid.step), 8)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this plan again."""
+        """Return the arguments that recreate this plan."""
         return {
             "n": self.n,
             "questions": self.questions,

@@ -55,7 +55,7 @@ class NoisyAnswers(Answerer):
         """Return what question number `question` spends, for a ledger; neighbours replace one row."""
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
-        """Answer the mean of a function of the rows.
+        """Answer a question about the mean of a function of the rows, with noise.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class GaussianAnswers(NoisyAnswers):
         return interval.total_mu(self.width)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this plan again."""
+        """Return the arguments that recreate this plan."""
         plain = {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
         return plain | {"rows": self.rows} | ({} if self.rounds is None else {"rounds": self.rounds}) | self._capped()
 
@@ -357,7 +357,7 @@ class LaplaceAnswers(NoisyAnswers):
         return up(self.width.half_width * (1 + max(excess, 0.0)) + 1.5 * step + VALUE_ERROR, 8)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this plan again."""
+        """Return the arguments that recreate this plan."""
         return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
 
     def cost(self, question: int) -> PureDP:

@@ -71,11 +71,11 @@ class OpenAnswers(Answerer):
         return up(self.plan.half_width(question) + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this plan again."""
+        """Return the arguments that recreate this plan."""
         return {"n": self.n, "confidence": self.confidence, "tuned_for": self.tuned_for}
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
-        """Answer the mean of a function of the rows.
+        """Answer a question about the mean of a function of the rows, with noise.
 
         Parameters
         ----------

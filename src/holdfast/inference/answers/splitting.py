@@ -127,7 +127,7 @@ class SplitAnswers(Answerer):
         return Guarantee("interval.splitting", parameters, "rows independent and alike; a part answers one question")
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this plan again."""
+        """Return the arguments that recreate this plan."""
         plain = {"n": self.n, "questions": self.questions, "confidence": self.confidence, "family": self.family}
         return plain if self.rounds is None else plain | {"rounds": self.rounds}
 

@@ -78,7 +78,7 @@ class ThresholdAnswers(GaussianAnswers):
         return up(self.half_width + self.threshold)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this plan again."""
+        """Return the arguments that recreate this plan."""
         return super().parameters() | {"threshold": self.threshold}
 
     def check(self, values: Rows, guess: float, low: float = 0.0, high: float = 1.0) -> Answer:

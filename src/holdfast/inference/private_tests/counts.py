@@ -59,7 +59,7 @@ class Counts(NoCopy):
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
+        """The number of cells."""
         return int(self.values.size)
 
     def __repr__(self) -> str:

@@ -214,7 +214,7 @@ class Setting(Question):
 
     @property
     def d(self) -> int:
-        """Number of cells."""
+        """The number of cells."""
         return int(self.p0.size)
 
     @property

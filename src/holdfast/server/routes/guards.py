@@ -107,13 +107,13 @@ async def pause(request: Request, guard: str, body: shapes.WithReason, caller: S
 
 @router.post("/guards/{guard}/resume", responses=answers(shapes.GuardFacts))
 async def resume(request: Request, guard: str, body: shapes.WithReason, caller: Steward) -> Response:
-    """Answer again; recorded."""
+    """Let a paused guard answer again. The ledger records it."""
     return await _set(request, guard, caller, "open", body.reason)
 
 
 @router.post("/guards/{guard}/close", responses=answers(shapes.GuardFacts))
 async def close(request: Request, guard: str, body: shapes.WithReason, caller: Steward) -> Response:
-    """Answer nothing any more; recorded, and for good."""
+    """Close the guard forever. The ledger records it."""
     return await _set(request, guard, caller, "closed", body.reason)
 
 

@@ -101,7 +101,7 @@ class Outbound(httpx.BaseTransport):
         return b"".join(parts)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._inner.close()
 
 
@@ -208,7 +208,7 @@ class Provider:
         return done.status_code, done.content
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def _good(self, known: Known | None) -> bool:

@@ -195,7 +195,7 @@ class Oidc:
         return await self._threads.run(function, *args, **kwargs)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._threads.close()
         self.provider.close()
 
