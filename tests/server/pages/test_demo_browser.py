@@ -141,7 +141,7 @@ def test_override_and_board_forms(window: Open) -> None:
     steward.sound()
     steward.picture("30-override")
     page.goto("/guards/new")
-    expect(page.get_by_text("Every sample has its guard.")).to_be_visible()
+    expect(page.get_by_text("Every registered data set has a guard already.")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
