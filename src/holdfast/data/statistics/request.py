@@ -146,7 +146,7 @@ class Pass:
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
+        """The number of cells."""
         return self.plans[0].cells
 
     @property

@@ -44,7 +44,7 @@ def candidate_rows(
         checkpoint()
         rows[label] = spelled(one, schema, *given, ratios=False, columns=policy.columns)
     if len({(one.low, one.high, one.binary and not mixed) for one in rows.values()}) > 1:
-        raise InvalidParameter("candidates must have one range: all conditions, or all numbers")
+        raise InvalidParameter("candidates must all have the same range: all conditions, or all numbers")
     return rows
 
 
@@ -133,7 +133,7 @@ class Best(Question):
     default: Default = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema."""
+        """Check the question against the schema."""
         rows = candidate_rows(self, schema, policy, 2)
         guesses = self.guesses or {}
         if not isinstance(guesses, Mapping) or set(guesses) - set(rows):

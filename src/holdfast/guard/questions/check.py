@@ -301,7 +301,7 @@ class Check(Question):
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """A noisy mean; the same guess at the tolerance that the guard gives."""
+        """Return alternatives: a noisy mean, or the same guess at the tolerance that the guard suggests."""
         yield noisy_mean_of(question)
         if question.get("tolerance") is not None:
             yield "Leave the tolerance to the guard", {k: v for k, v in question.items() if k != "tolerance"}

@@ -95,7 +95,7 @@ class Compare(Question):
     stake: Stake = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema."""
+        """Check the question against the schema."""
         given = (schema, self.low, self.high, self.default, self.where_present)
         ratios, columns = policy.answers != "means", policy.columns
         second, first = (spelled(one, *given, ratios=ratios, columns=columns) for one in (self.b, self.a))

@@ -154,7 +154,7 @@ class Quantile(Question):
     where: Where = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy."""
+        """Check the question against the schema and the policy."""
         rows = rows_of(self, schema, policy)
         if rows.binary:
             raise InvalidParameter("expression must be a number, as `income` is, got a condition")

@@ -67,7 +67,7 @@ class Select(Question):
     spend: Spend = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy."""
+        """Check the question against the schema and the policy."""
         rows = candidate_rows(self, schema, policy, 2, MOST_CANDIDATES, mixed=True)
         cost = spend_of(self.spend, policy)
         if not isinstance(cost, PureDP):
