@@ -3,6 +3,7 @@
 import ast
 import doctest
 import inspect
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,22 +18,21 @@ from holdfast.errors import HoldfastError
 
 HEAD = """# Theorem catalogue
 
-Made from the code by `make docs`. `holdfast bound ID --help` shows the same, `holdfast bound ID --parameter value`
-evaluates.
+`holdfast bound ID --help` shows a theorem, and `holdfast bound ID --parameter value` evaluates it.
 
-*paper* is the form as printed, *derived* is ours, *mixed* means that the default improves on the printed form;
-`--method paper` (or `--mode`, `--form`) gives the printed one. Where a printed form does not hold, [the
+*paper* is the form as published, *derived* is ours, *mixed* means that the default improves on the published form;
+`--method paper` (or `--mode`, `--form`) gives the published one. Where a published form does not hold, [the
 errata](errata/index.md) say why.
 
-There is a page for each area: max-information, interval, holdout and so on. The box above the list of all theorems
-keeps those that have every word that is typed in it.
+There is a page for each area: max-information, interval, holdout and so on, with the formula of each theorem. Type
+words into the box above the list of all theorems to see only those that contain every word.
 """
 
-COMPARED = """## Printed against best
+COMPARED = """## As published, and tightest known
 
-Each theorem that has both, at the first example of its docstring. For sizes, bits, widths and failure probabilities
-smaller is better; for budgets, levels and epsilons that may be spent larger is. Where our form is the worse one, the
-printed one does not hold.
+The table compares the two for each theorem that has both, at the first example of its docstring. For sizes, bits,
+widths and failure probabilities smaller is better; for budgets, levels and epsilons larger is better. Where our form
+is the worse one, the published one does not hold.
 """
 
 
@@ -75,7 +75,7 @@ def write_catalogue_page(path: Path) -> None:
         members = [entry for entry in entries.values() if _area(entry) == area]
         sections = [line for entry in members for line in _section(entry, examples.get(entry.id))]
         count = f"{len(members)} theorems. `holdfast bound {area}` lists them."
-        replace(path.parent / "theorems" / f"{area}.md", "\n".join([f"# {area}", "", count, "", *sections]))
+        replace(path.parent / "theorems" / f"{area}.md", "\n".join([f"# Theorems: {area}", "", count, "", *sections]))
 
 
 def _area(entry: Theorem) -> str:
@@ -145,6 +145,19 @@ def _compared(entry: Theorem, found: Example | None) -> str:
     return f"| {_linked(entry)} | " + " | ".join(cells) + " |"
 
 
+def _formula(entry: Theorem) -> str:
+    """The docstring up to its first formula; of a theorem that inverts or composes others, what it computes."""
+    prose = re.split(r"\n\w[\w ]*\n---+", inspect.getdoc(entry.function) or "")[0].strip()
+    paragraphs = [" ".join(paragraph.split()) for paragraph in prose.split("\n\n")]
+    with_formula = (place for place, text in enumerate(paragraphs[:4]) if _FORMULA.search(text))
+    text = " ".join(paragraphs[: next(with_formula, 0) + 1])
+    pieces = re.split(r"(`[^`]+`)", text)
+    return "".join(piece if piece.startswith("`") else escape(piece) for piece in pieces)
+
+
+_FORMULA = re.compile(r"`[^`]*(?:[=+*/^<>]|sqrt|exp|ln|log|sum|max|min)[^`]*`")
+
+
 def _section(entry: Theorem, found: Example | None) -> list[str]:
     lines = [
         f"({entry.id.replace('.', '-')})=",
@@ -152,6 +165,7 @@ def _section(entry: Theorem, found: Example | None) -> list[str]:
         "",
         f"{escape(entry.statement)}",
         "",
+        f"- **Formula:** {_formula(entry)}",
         f"- **Source:** {escape(entry.source)} ({entry.provenance})",
         f"- **Conditions:** {escape(entry.conditions)}",
         f"- **Unit:** {escape(entry.unit)}",

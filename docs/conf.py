@@ -15,6 +15,7 @@ from architecture_diagrams import write_architecture_diagrams  # noqa: E402
 from catalogue_page import write_catalogue_page  # noqa: E402
 from cli_page import write_cli_page  # noqa: E402
 from idea_pictures import write_idea_pictures  # noqa: E402
+from notebook_pages import write_notebook_pages  # noqa: E402
 from questions_page import write_questions_page  # noqa: E402
 from settings_page import write_settings_page  # noqa: E402
 from workflow_pictures import write_workflow_pictures  # noqa: E402
@@ -24,7 +25,14 @@ from holdfast import __version__  # noqa: E402
 project = "Holdfast"
 author = copyright = "The Holdfast authors"
 version = release = __version__
-extensions = ["myst_parser", "sphinx.ext.doctest", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.doctest",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "mathml",
+    "glossary_links",
+]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["build"]
@@ -54,6 +62,7 @@ if not generated.written:  # a second build in one process, as `tools/docs` make
     write_architecture_diagrams(HERE)
     write_workflow_pictures(HERE)
     write_idea_pictures(HERE)
+    write_notebook_pages()
     write_questions_page(HERE / "questions.md")
     generated.written = True
 

@@ -30,7 +30,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("**/*.m
 PAGES = [
     page
     for page in PAGES
-    if DOCS / "api" not in page.parents and page.relative_to(ROOT).as_posix() not in {f"docs/{made}" for made in MADE}
+    if not {DOCS / "api", DOCS / "notebooks"} & set(page.parents)
+    and page.relative_to(ROOT).as_posix() not in {f"docs/{made}" for made in MADE}
 ]
 
 
@@ -104,7 +105,7 @@ def _broken(page: Path, text: str) -> list[str]:
         name = place.relative_to(DOCS).as_posix() if DOCS in place.parents else ""
         if name in MADE:
             there = _made(name) if anchor else ""
-        elif re.fullmatch(r"api/holdfast(\.\w+)*\.md|(architecture|idea|workflow)-\w+\.svg", name):
+        elif re.fullmatch(r"(api/holdfast(\.\w+)*|notebooks/[\w-]+)\.md|(architecture|idea|workflow)-\w+\.svg", name):
             continue  # made by the site, which fails to build without them
         elif not place.exists() or ROOT not in (place, *place.parents):
             broken.append(f"{link}: no such file")

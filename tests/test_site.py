@@ -12,7 +12,12 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS))
 
+import catalogue_page  # noqa: E402
+import glossary_links  # noqa: E402
 import idea_pictures  # noqa: E402
+import notebook_pages  # noqa: E402
+
+from holdfast.bounds import catalogue  # noqa: E402
 
 
 def _trees(page: Path) -> list[str]:
@@ -52,3 +57,36 @@ def test_pictures_are_drawn(name: str) -> None:
     picture = idea_pictures.PICTURES[name]()
     assert picture.startswith("<svg ")
     assert "nan" not in picture
+
+
+def test_a_notebook_has_a_page_with_its_code_its_output_and_its_pictures(tmp_path: Path) -> None:
+    notebook_pages.write_notebook_pages(tmp_path)
+    pages = {path.stem: path.read_text() for path in tmp_path.glob("*.md")}
+    assert set(pages) == {path.stem for path in (DOCS / "notebooks").glob("*.ipynb")}
+    for name, page in pages.items():
+        pictures = re.findall(r"!\[[^\]]+\]\(([\w-]+\.svg)\)", page)
+        assert pictures
+        assert all((tmp_path / picture).read_text().startswith("<svg") for picture in pictures)
+        assert "```python" in page
+        assert "```text" in page
+        assert f"{name}.ipynb" in page
+        assert f"notebooks/{name}" in (DOCS / "notebooks.md").read_text()
+
+
+def test_first_uses_of_a_word_lead_to_the_glossary() -> None:
+    assert {"guard", "half-width", "filter", "odometer", "failed check"} <= set(glossary_links.words())
+    found = glossary_links.first_uses(
+        "A guard guards. Guards check; a failed check widens.", {"guard", "check", "failed check"}
+    )
+    assert [word for *_, word in found] == ["guard", "check", "failed check"]
+    assert glossary_links.first_uses("a safeguarded half-widthless word", {"guard", "half-width"}) == []
+
+
+def test_a_theorem_has_its_formula(tmp_path: Path) -> None:
+    catalogue_page.write_catalogue_page(tmp_path / "catalogue.md")
+    pages = [page.read_text() for page in (tmp_path / "theorems").glob("*.md")]
+    formulas = [line for page in pages for line in page.splitlines() if line.startswith("- **Formula:** ")]
+    assert len(formulas) == len(catalogue())
+    assert sum("`" in line for line in formulas) > 0.9 * len(formulas)
+    holdout = (tmp_path / "theorems" / "holdout.md").read_text()
+    assert "- **Formula:** `beta * spending * Q(h)`" in holdout
