@@ -84,13 +84,13 @@ def test_the_attack_refutes_a_third_of_the_interval() -> None:
 
 def test_small_variance_holds_for_rare_events_and_is_narrower() -> None:
     n, k, p, runs = 4000, 60, 0.05, 60
-    plan = SmallVarianceAnswers(10**5, 1000, 0.95, 0.1).plan
+    plan = SmallVarianceAnswers(10**5, 1000, 0.95, 0.1, method="small-variance").plan
     assert plan.half_width(0.218) < 0.7 * interval.scheduled(10**5, 1000, 0.05).half_width
     rng = np.random.default_rng(9)
     missed = 0
     for run in range(runs):
         rows = rng.random((n, k - 1)) < p
-        answers = SmallVarianceAnswers(n, 80, 0.95, 0.2, source=Seeded(run))
+        answers = SmallVarianceAnswers(n, 80, 0.95, 0.2, source=Seeded(run), method="small-variance")
         told = [answers.mean(rows[:, j]) for j in range(k - 1)]
         bad = any(not t.interval[0] <= p <= t.interval[1] for t in told)
         chosen = np.argsort([-t.value for t in told])[:8]
@@ -102,16 +102,16 @@ def test_small_variance_holds_for_rare_events_and_is_narrower() -> None:
 
 def test_small_variance_charges_by_what_the_answer_leaves_possible() -> None:
     rare, even = np.arange(10_000) % 50 == 0, np.arange(10_000) % 2 == 0
-    answers = SmallVarianceAnswers(10_000, 100, 0.95, 0.2, source=Seeded(1))
+    answers = SmallVarianceAnswers(10_000, 100, 0.95, 0.2, source=Seeded(1), method="small-variance")
     assert answers.remaining == {"questions": 100}
     answers.mean(rare)
     assert answers.remaining == {"questions": 99}
     answers.mean(even)
     assert answers.remaining["questions"] in (97, 98)  # 1/(4 0.2 0.8) = 1.56 questions
-    answers = SmallVarianceAnswers(10_000, 100, 0.95, 0.2, source=Seeded(2))
+    answers = SmallVarianceAnswers(10_000, 100, 0.95, 0.2, source=Seeded(2), method="small-variance")
     for _ in range(100):
         answers.mean(rare)
-    answers = SmallVarianceAnswers(10_000, 100, 0.95, 0.2, source=Seeded(3))
+    answers = SmallVarianceAnswers(10_000, 100, 0.95, 0.2, source=Seeded(3), method="small-variance")
     while answers.remaining["questions"] > 0:
         answers.mean(even)
     with pytest.raises(BudgetExhausted):
@@ -280,7 +280,7 @@ def test_half_widths_hold_what_rounding_adds() -> None:
     assert Fraction(law.half_width) - Fraction(law.width.half_width) >= law.grid.step * 3 / 2 + Fraction(VALUE_ERROR)
     other = LowSensitivityAnswers(N, K, 0.95, 1 / N)
     assert Fraction(other.half_width) - Fraction(other.width.half_width) >= other.grid.step / 2
-    small = SmallVarianceAnswers(N, K, 0.95, 0.2)
+    small = SmallVarianceAnswers(N, K, 0.95, 0.2, method="small-variance")
     ideal = small.plan.half_width(small.plan.deviation)
     assert Fraction(small.half_width) - Fraction(ideal) >= small.grid.step / 2 + Fraction(VALUE_ERROR)
 

@@ -1,7 +1,8 @@
 """`sign-comparison-attack`: three attacks on the schedule of Theorem D, on less noise and on plain means.
 
-Plain means must be refuted. Three tenths of the noise need not be: the attacks come near the edge of the interval then,
-and 60 runs do not show more violations than promised.
+Plain means must be refuted at 10,000 and at 100,000 rows, three tenths of the noise at 100,000. At 10,000 rows and
+1,000 questions three tenths of the noise leave the interval in hardly more runs than is promised, so there only the
+mean of the worst errors is compared.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ Array = NDArray[np.float64]
 BETA = 0.05
 #: A count of violations above this quantile of Binomial(runs, BETA) has probability below 1e-6.
 ERROR_RATE = 1e-6
+#: Rows whose scores are computed together, for the memory.
+_AT_ONCE = 20_000
 ATTACKS = ("vote", "posterior mean", "second order")
 
 
@@ -61,10 +64,11 @@ def attack(n: int, sigmas: Array, runs: int, seed: int, weigh: Array | None = No
         rows = bits.reshape(n, features)
         noise = sigmas * rng.standard_normal(k)
         centred = rows.sum(axis=0, dtype=np.int64) / n - 0.5 + noise[:features]
-        turned = rows.astype(np.float32) - np.float32(0.5)
         weights = np.stack([np.sign(centred), gain * centred], axis=1).astype(np.float32)
         even = weights[:, 1] * (np.arange(features) % 2 == 0)
-        scores = turned @ np.column_stack([weights, even])
+        three = np.column_stack([weights, even])
+        chunks = [rows[start : start + _AT_ONCE] for start in range(0, n, _AT_ONCE)]
+        scores = np.concatenate([(chunk.astype(np.float32) - np.float32(0.5)) @ three for chunk in chunks])
         parts = scores[:, 0], scores[:, 1], scores[:, 2] * (scores[:, 1] - scores[:, 2])
         last = np.array([np.mean(np.where(part == 0, 0.5, part > 0)) for part in parts]) - 0.5 + noise[features:]
         for name, error in zip(ATTACKS, last, strict=True):
@@ -86,6 +90,7 @@ def allowed(runs: int) -> int:
 def run(settings: Settings) -> Outcome:
     """Attack the schedule as it is, with three tenths of its noise, and plain means against the same half-width."""
     sizes = [(1000, 100, 300 if settings.quick else 5000), (10_000, 1000, 4 if settings.quick else 500)]
+    sizes += [] if settings.quick else [(100_000, 1000, 100)]
     rows: list[dict[str, Any]] = []
     checks: list[Check] = []
     for place, (n, k, runs) in enumerate(sizes):
@@ -95,8 +100,8 @@ def run(settings: Settings) -> Outcome:
         # beyond 1,000 rows plain means leave the interval; at 1,000 rows and 100 questions no version does
         versions = [("as planned", sigmas, runs)]
         if n >= 10_000:
-            few = 3 if settings.quick else 60
-            versions += [("noise x .3", 0.3 * sigmas, few), ("plain means", 0 * sigmas, few)]
+            few = 3 if settings.quick else 60 if n < 100_000 else 100
+            versions += [("noise x .3", 0.3 * sigmas, few), ("plain means", 0 * sigmas, min(few, 60))]
         for step, (version, scales, count) in enumerate(versions):
             settings.progress((place + step / len(versions)) / len(sizes), f"{n} rows, {version}")
             found = attack(n, scales, count, settings.seed + 10 * place + step)
@@ -119,9 +124,10 @@ def run(settings: Settings) -> Outcome:
             if version == "as planned":
                 said = f"{missed} of {count} runs, at most {allowed(count)} at an error rate of {ERROR_RATE:g}"
                 checks.append(Check(f"{n} rows: violations as promised", missed <= allowed(count), said))
-            elif version == "plain means":
+            elif version == "plain means" or n >= 100_000:
                 enough = missed > allowed(count)
-                checks.append(Check(f"{n} rows: plain means fail", enough, f"{missed} of {count} runs"))
+                said = f"{missed} of {count} runs, more than {allowed(count)}"
+                checks.append(Check(f"{n} rows: {version} fail", enough, said))
             else:
                 planned = next(row for row in rows if row["n"] == n and row["version"] == "as planned")
                 mean = float(found.worst.mean())
@@ -139,7 +145,8 @@ def run(settings: Settings) -> Outcome:
         finding=(
             "At the planned noise the attacks use "
             + " and ".join(f"{row['used']:.2f} (n = {row['n']})" for row in as_planned)
-            + " of the half-width on average; plain means leave the same half-width in every run at 10,000 rows."
+            + " of the half-width on average; plain means leave the same half-width in every run from 10,000 rows on, "
+            "and three tenths of the noise leave it too often at 100,000."
         ),
         parameters={"quick": settings.quick, "seed": settings.seed, "beta": BETA},
     )

@@ -18,6 +18,7 @@ from holdfast.bounds.interval.posterior_shift import (
 )
 from holdfast.bounds.interval.private_means import private_means, total_mu
 from holdfast.bounds.interval.published import bns, dfh, jung
+from holdfast.bounds.interval.rates import rate_plan, sign_comparison_rates
 from holdfast.bounds.interval.rounds import best_rounds, sign_comparison_rounds, splitting_rounds, winner_only
 from holdfast.bounds.interval.sample_splitting import kl_width, non_adaptive, splitting
 from holdfast.bounds.interval.signs import sign_comparison, sign_comparison_independent
@@ -43,6 +44,7 @@ __all__ = [
     "non_adaptive",
     "posterior_shift",
     "private_means",
+    "rate_plan",
     "required_n",
     "russo_zou",
     "russo_zou_kl",
@@ -51,6 +53,7 @@ __all__ = [
     "sign_comparison",
     "sign_comparison_independent",
     "sign_comparison_open",
+    "sign_comparison_rates",
     "sign_comparison_rounds",
     "small_variance",
     "small_variance_plan",

@@ -244,7 +244,7 @@ def second_sample(n: int, excess: float, rows: str = "identical") -> float:
 
 #: Far levels of a question's deviation, above the half-width; the last level is 1.
 _LEVELS = (1.5, 3.0, 5.5, 9.0, 14.0, 22.0, 36.0, 60.0, 100.0)
-_CLOCK_SHARE = 0.01
+CLOCK_SHARE = 0.01
 #: How many questions the search for theta looks at; in between its logit is interpolated.
 _NODES = 48
 Comparison = Literal["rate", "square"]
@@ -263,7 +263,9 @@ class Certificate:
     last_delta, last_clock : float
         `delta_k` and `T_k`.
     thetas : array
-        The theta of each run's first sum, fixed by the plan.
+        The theta of each run's first sum, and of its nearest far level; fixed by the plan.
+    log_terms : array
+        The logarithm of what one question of each run adds to the first sum.
     """
 
     failure: float
@@ -273,6 +275,10 @@ class Certificate:
     last_delta: float
     last_clock: float
     thetas: Array
+    log_terms: Array
+
+
+_REFUTED = Certificate(math.inf, math.inf, 0.0, 0.0, 0.0, 0.0, np.zeros((2, 0)), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -301,7 +307,7 @@ class Shape:
     @property
     def clock_excess(self) -> float:
         """`eps_c`."""
-        return math.sqrt(2 * (math.log(self.questions) - math.log(_CLOCK_SHARE * self.beta)) / self.n)
+        return math.sqrt(2 * (math.log(self.questions) - math.log(CLOCK_SHARE * self.beta)) / self.n)
 
     def levels(self, a: float) -> list[float]:
         """`u_1 .. u_M` in units: the half-width plus fixed steps, below `sqrt(n)`, and `sqrt(n)`."""
@@ -311,6 +317,18 @@ class Shape:
         """`g` for a deviation of at most `level`."""
         u = level / self.root
         return min(2.0, 1 + (u * u if self.rows == "identical" else 2 * u) + self.clock_excess)
+
+    def typical(self, a: float) -> float:
+        """About how large `g` is next to that of a rate of 1/2: where a search for the scales begins."""
+        return 1.0
+
+    def clock_factor(self, a: float) -> float:
+        """The `g` that one question adds to the clock where the half-width is `a`."""
+        return self.factor(self.levels(a)[0])
+
+    def reserved(self, far: float, least_g: float) -> tuple[float, float]:
+        """What is set aside for the far levels, which need `far`, and for the clock; at `g = 2` it cannot fail."""
+        return far, CLOCK_SHARE * self.beta if least_g < 2 else 0.0
 
     def certify(self, a: float, counts: Array, s2: Array) -> Certificate:
         """Evaluate Theorem D for half-width `a` and runs of `counts` questions at squared scales `s2`.
@@ -342,14 +360,14 @@ class Shape:
         n, e, levels = self.n, self.excess, self.levels(a)
         t = np.array([a, *levels[:-1]]) - e  # the thresholds of the first sum and of each far level
         if t[0] < 0:
-            return Certificate(math.inf, math.inf, 0.0, 0.0, 0.0, 0.0, np.zeros(counts.size))
+            return _REFUTED
         g = np.array([self.factor(level) for level in levels])
         weights = np.array([1.0] + [2.0] * (len(levels) - 1))
-        clock = g[0] / 8 * sums
+        clock = self.clock_factor(a) / 8 * sums
         largest = (sums / 4 + 1 / s2) / n
         rate = np.minimum(largest / 2, np.inf) if self.comparison == "square" else sign_excess_rate(largest)
         if self.comparison == "square" and float(np.max(largest)) > 4:
-            return Certificate(math.inf, math.inf, 0.0, 0.0, 0.0, 0.0, np.zeros(counts.size))
+            return _REFUTED
         delta = rate * (clock + g[:, None] / (2 * s2))
         r2 = g[:, None] / 2
         logits = self._logits(t, s2, r2, clock, before)
@@ -357,9 +375,10 @@ class Shape:
         with np.errstate(over="ignore", under="ignore"):
             sums_ = np.exp(np.minimum(value, 700.0)) @ counts * weights
             main, far = float(sums_[0]), float(np.sum(sums_[1:]))
-        clock_share = _CLOCK_SHARE * self.beta if float(np.min(g)) < 2 else 0.0
+        far, clock_share = self.reserved(far, float(np.min(g)))
         failure = (main + far + clock_share) / self.second * _SAFETY
-        return Certificate(failure, main, far, clock_share, float(delta[0, -1]), float(clock[-1]), expit(logits[0]))
+        last_delta, last_clock, thetas = float(delta[0, -1]), float(clock[-1]), expit(logits[:2])
+        return Certificate(failure, main, far, clock_share, last_delta, last_clock, thetas, value[0])
 
     @staticmethod
     def _logits(t: Array, s2: Array, r2: Array, clock: Array, before: Array) -> Array:
@@ -414,7 +433,7 @@ class Shape:
 #: Up to this many questions each has a scale of its own; beyond, runs of equal scales that shorten towards the end.
 _SINGLE = 1200
 _RUN_SHARE = 120
-_EXCESSES = (0.05, 0.075, 0.1, 0.15, 0.2)
+EXCESSES = (0.05, 0.075, 0.1, 0.15, 0.2)
 
 
 def run_lengths(questions: int) -> Array:
@@ -483,10 +502,10 @@ def _family(shape: Shape) -> tuple[float, float, float]:
     k = shape.questions
     floor, exponent = (0.1, 1.25) if k >= 500 else (0.1, 1.1) if k >= 30 else (0.3, 1.0)
     guess = max(1.74 * k**0.25 + 0.87 * (math.sqrt(-2 * math.log(shape.beta)) - 2.2), 1.0)
-    return 0.047 * guess**2, floor, exponent
+    return 0.047 * guess**2 * shape.typical(guess), floor, exponent
 
 
-def _power(shapes: Sequence[Shape], counts: Array) -> tuple[float, Array, Shape]:
+def power_search(shapes: Sequence[Shape], counts: Array) -> tuple[float, Array, Shape]:
     """The power schedule with its three numbers, and `e`, chosen by a search: half-width, scales, shape."""
     point = np.log(np.array(_family(shapes[0])))
 
@@ -609,7 +628,7 @@ def _stationary(shape: Shape, counts: Array, a: float) -> Array | None:
 
 def _searched(shapes: Sequence[Shape], counts: Array) -> tuple[float, Array, Shape]:
     """The best schedule: the stationary one or the power one, whichever fails less, and a few knots on top."""
-    a, best, shape = _power(shapes, counts)
+    a, best, shape = power_search(shapes, counts)
     for _ in range((2 if shape.batch == 1 else 4) if math.isfinite(a) else 0):
         choices = [best]
         stationary = _stationary(shape, counts, a) if shape.batch == 1 else None
@@ -674,7 +693,7 @@ def sign_plan(
     """
     counts = run_lengths(questions) if batch == 1 else _batch_lengths(questions, batch)
     shapes = [
-        Shape(n, questions, beta, e, rows, comparison, batch) for e in (_EXCESSES if excess is None else (excess,))
+        Shape(n, questions, beta, e, rows, comparison, batch) for e in (EXCESSES if excess is None else (excess,))
     ]
     if parameters is not None:
         s2 = power_scales(counts, *parameters)
@@ -682,7 +701,7 @@ def sign_plan(
             raise InvalidParameter("parameters must leave every n sigma^2 between 1e-6 and 1e6")
         a, shape = min(((shape.least(counts, s2), shape) for shape in shapes), key=lambda found: found[0])
     else:
-        a, s2, shape = (_power if schedule == "power" else _searched)(shapes, counts)
+        a, s2, shape = (power_search if schedule == "power" else _searched)(shapes, counts)
     if not math.isfinite(a):
         raise InvalidParameter("comparison must be 'rate' here, because the bound v/2 is proved only for v up to 4")
     return certified(shape, counts, np.sqrt(s2 / n), a)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -99,6 +100,36 @@ class SmallVariance:
         [0.0211, 0.0867]
         """
         return 1 - self._upper(1 - answer, slack), self._upper(answer, slack)
+
+    @property
+    def least_scale(self) -> float:
+        """The noise, the same for every question."""
+        return self.sigma
+
+    @property
+    def typical_width(self) -> float:
+        """The half-width of a question of the plan's deviation."""
+        return self.half_width(self.deviation)
+
+    def scale(self, question: int) -> float:
+        """The noise of a question."""
+        return self.sigma
+
+    def length(self, level: float) -> float:
+        """The length of the interval of an answer at `level`."""
+        low, high = self.interval(level)
+        return high - low
+
+    def fitting(self, spent: Fraction) -> int:
+        """How many questions near an end fit, the last of which may turn out to be of the largest deviation."""
+        rest = Fraction(self.horizon) - spent - Fraction(self.charge(0.5))
+        return math.floor(max(rest / Fraction(self.charge(0.0)) + 1, Fraction(0)))
+
+    def read(self, answer: float, question: int, spent: float, slack: float) -> tuple[float, float, float]:
+        """The ends of `interval`, and what the widest question that the answer leaves possible charges."""
+        low, high = self.interval(answer, slack)
+        largest = 0.5 if low <= 0.5 <= high else max(math.sqrt(end * (1 - end)) for end in (low, high))
+        return low, high, self.charge(min(up(largest), 0.5))
 
     def _upper(self, answer: float, slack: float) -> float:
         k2 = self.shift**2

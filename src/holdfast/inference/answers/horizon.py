@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from holdfast.accounting.costs import GDP
-from holdfast.bounds.interval.posterior_shift import filtered_width
-from holdfast.bounds.interval.small_variance import small_variance_plan
+from holdfast.bounds import interval
+from holdfast.bounds.interval.width import Width
 from holdfast.bounds.numerics.exact import float_down, up
 from holdfast.bounds.numerics.maxima import normal_shortfall, square_shortfall
 from holdfast.core import arguments
@@ -131,7 +132,7 @@ class FilteredAnswers(HorizonAnswerer):
     @property
     def half_width(self) -> float:
         """Half the length of every interval, in the unit of the values; rounding included."""
-        ideal = filtered_width(self.questions, self.beta, self.largest_sigma, self.horizon)
+        ideal = interval.filtered_width(self.questions, self.beta, self.largest_sigma, self.horizon)
         return up(ideal + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     @property
@@ -216,14 +217,18 @@ class FilteredAnswers(HorizonAnswerer):
         return arguments.real("sigma", sigma, at_least=1e-60, at_most=self.largest_sigma)
 
 
+VarianceMethod = Literal["best", "small-variance", "sign-comparison-rates", "noise"]
+
+
 class SmallVarianceAnswers(HorizonAnswerer):
     """Answers adaptively chosen means that are mostly below `level`, or above `1 - level`, of their range.
 
-    A [0,1] function of mean p has variance at most `p (1 - p)`. Such a question moves the rows' posteriors less and is
-    moved less by them (`interval.small-variance`). Each interval follows the variance that is left possible by the
-    answer itself. A question whose mean turns out not to be near an end is answered too, with a wider interval, and
-    charges more: up to `1/(4 level (1 - level))` questions. When the worst case of the next question no longer fits, it
-    is refused.
+    A [0,1] function of mean p has variance at most `p (1 - p)`. Such a question tells less about the rows and is moved
+    less by what was told. Each interval follows the variance that is left possible by the answer itself, so nothing is
+    promised about the means: one that turns out not to be near an end has a wider interval and charges more. With
+    Theorem D' (`interval.sign-comparison-rates`) what is charged makes later intervals a little wider; with Theorem C
+    (`interval.small-variance`) it is taken off a horizon, up to `1/(4 level (1 - level))` questions, and when the worst
+    case of the next question no longer fits, it is refused.
 
     Parameters
     ----------
@@ -236,29 +241,49 @@ class SmallVarianceAnswers(HorizonAnswerer):
     level : float
         Near an end means below this, or above 1 minus this, in (0, 0.5]. Take it above the means that you expect by
         about a half-width.
+    method : str
+        "best" (default): the plan with the shortest interval for an answer at `level`, of "sign-comparison-rates"
+        (Theorem D'), "small-variance" (Theorem C) and "noise", the plan of `GaussianAnswers`, whose intervals are all
+        as long as each other. It is chosen before the first answer, from the numbers above alone.
     source : noise.Source, optional
         Where the randomness comes from; the operating system if not given. `noise.Seeded` for simulations only.
 
     Examples
     --------
     >>> import numpy as np
-    >>> answers = SmallVarianceAnswers(n=100_000, questions=1000, confidence=0.95, level=0.1)
+    >>> answers = SmallVarianceAnswers(n=100_000, questions=1000, confidence=0.95, level=0.05)
+    >>> answers.method
+    'interval.sign-comparison-rates'
     >>> wrong = np.arange(100_000) % 25 == 0                     # an error rate of 4%
     >>> answer = answers.mean(wrong)
-    >>> answer.interval[0] < 0.04 < answer.interval[1], round(answer.half_width, 2)
-    (True, 0.03)
+    >>> answer.interval[0] < 0.04 < answer.interval[1], round(answer.half_width, 3)
+    (True, 0.015)
     """
 
     kind: ClassVar[str] = "small-variance"
 
     def __init__(
-        self, n: int, questions: int, confidence: float, level: float, *, source: Source | None = None
+        self,
+        n: int,
+        questions: int,
+        confidence: float,
+        level: float,
+        *,
+        method: VarianceMethod = "best",
+        source: Source | None = None,
     ) -> None:
         super().__init__(n, questions, confidence, source)
         self.level = arguments.real("level", level, at_least=1e-6, at_most=0.5)
-        deviation = min(up(math.sqrt(self.level * (1 - self.level))), 0.5)
-        self.plan = small_variance_plan(self.n, self.questions, self.beta, deviation)
-        self.grid = fine_grid(self.plan.sigma)
+        self._method = arguments.choice("method", method, ("best", *_PLANS))
+        names = tuple(_PLANS) if self._method == "best" else (self._method,)
+        plans = [_PLANS[name](self.n, self.questions, self.beta, self.level) for name in names]
+        self.plan = min(plans, key=lambda plan: plan.length(self.level))
+        self.grid = fine_grid(self.plan.least_scale)
+
+    @property
+    def method(self) -> str:
+        """The theorem that the plan rests on."""
+        return self.plan.guarantee.theorem
 
     @property
     def horizon(self) -> float:
@@ -268,18 +293,24 @@ class SmallVarianceAnswers(HorizonAnswerer):
     @property
     def half_width(self) -> float:
         """The half-width of a question of mean `level`, as a share of the declared range."""
-        return up(self.plan.half_width(self.plan.deviation) + float(self.grid.step) / 2 + VALUE_ERROR, 2)
+        return up(self.plan.typical_width + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     @property
     def remaining(self) -> dict[str, float]:
         """How many questions near an end still fit."""
-        rest = Fraction(self.horizon) - self._spent - Fraction(self.plan.charge(0.5))
-        units = math.floor(max(rest / Fraction(self.plan.charge(0.0)) + 1, Fraction(0)))
-        return {"questions": min(self.questions - self.asked, units)}
+        return {"questions": min(self.questions - self.asked, self.plan.fitting(self._spent))}
 
     def parameters(self) -> dict[str, Any]:
         """Return the arguments that recreate this plan."""
-        return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "level": self.level}
+        plain = {"n": self.n, "questions": self.questions, "confidence": self.confidence, "level": self.level}
+        return plain | {"method": self._method}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:
+        """Return the method that `state()` was taken from; a state of before Theorem D' goes on with Theorem C."""
+        if isinstance(state, Mapping) and state.get("kind") == cls.kind and "method" not in state:
+            state = dict(state) | {"method": "small-variance"}
+        return super().from_state(state, source)
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
         """Answer a question about the mean of a function of the rows, with noise.
@@ -294,25 +325,84 @@ class SmallVarianceAnswers(HorizonAnswerer):
         Raises
         ------
         BudgetExhausted
-            The worst case of one more question does not fit. Nothing changes.
+            All planned questions have been asked, or the worst case of one more does not fit. Nothing changes.
         """
         low, high = arguments.value_range(low, high)
         mean = exact_mean(values, self.n, low, high)
         with self._alone():  # the charge is known only with the answer, and no other question may slip in between
-            if self._spent + Fraction(self.plan.charge(0.5)) > Fraction(self.horizon):
-                raise BudgetExhausted("what is left might not cover one more question")
-            self._count()
-            place = rounded_gaussian(Fraction(self.plan.sigma), self.grid, mean=mean, source=self._source)
+            if self.plan.fitting(self._spent) < 1:
+                raise BudgetExhausted("what is left does not cover the worst case of one more question")
+            question = self._count()
+            scale = self.plan.scale(question)
+            place = rounded_gaussian(Fraction(scale), self.grid, mean=mean, source=self._source)
             share = min(max(self.grid.value(place), 0.0), 1.0)
             # about the values as rounded row by row, whose variance is the one that was charged
-            ends = self.plan.interval(share, float(self.grid.step) / 2)
-            largest = 0.5 if ends[0] <= 0.5 <= ends[1] else max(math.sqrt(end * (1 - end)) for end in ends)
-            self._spent += Fraction(self.plan.charge(min(up(largest), 0.5)))
+            first, last, charge = self.plan.read(share, question, up(float(self._spent)), float(self.grid.step) / 2)
+            self._spent += Fraction(charge)
             left = self.remaining
         slack = (high - low) * VALUE_ERROR + 4 * math.ulp(max(abs(low), abs(high)))
-        interval = (
-            max(low + (high - low) * ends[0] - slack, low),
-            min(low + (high - low) * ends[1] + slack, high),
-        )
-        cost = GDP(up(1 / (self.n * self.plan.sigma), 4))
+        interval = max(low + (high - low) * first - slack, low), min(low + (high - low) * last + slack, high)
+        cost = GDP(up(1 / (self.n * scale), 4))
         return Answer(min(low + (high - low) * share, high), interval, self.plan.guarantee, cost, left)
+
+
+class _Plan(Protocol):
+    """What a plan for means near an end of their range can say."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def horizon(self) -> float: ...
+    @property
+    def least_scale(self) -> float: ...
+    @property
+    def typical_width(self) -> float: ...
+    def scale(self, question: int) -> float: ...
+    def length(self, level: float) -> float: ...
+    def fitting(self, spent: Fraction) -> float: ...
+    def read(self, answer: float, question: int, spent: float, slack: float) -> tuple[float, float, float]: ...
+
+
+@dataclass(frozen=True)
+class _Even:
+    """The plan of `GaussianAnswers`: every interval is as long as the next, and nothing is charged."""
+
+    width: Width
+    horizon: float = 0.0
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.width.guarantee
+
+    @property
+    def least_scale(self) -> float:
+        return self.width.least_sigma
+
+    @property
+    def typical_width(self) -> float:
+        return self.width.half_width
+
+    def scale(self, question: int) -> float:
+        return self.width.sigma_of(question)
+
+    def length(self, level: float) -> float:
+        return min(level + self.width.half_width, 1.0) - max(level - self.width.half_width, 0.0)
+
+    def fitting(self, spent: Fraction) -> float:
+        return self.width.questions
+
+    def read(self, answer: float, question: int, spent: float, slack: float) -> tuple[float, float, float]:
+        half = up(self.width.half_width + slack, 4)
+        return max(answer - half, 0.0), min(answer + half, 1.0), 0.0
+
+
+def _theorem_c(n: int, questions: int, beta: float, level: float) -> _Plan:
+    return interval.small_variance_plan(n, questions, beta, min(up(math.sqrt(level * (1 - level))), 0.5))
+
+
+#: Ties go to the first.
+_PLANS: dict[str, Callable[[int, int, float, float], _Plan]] = {
+    "sign-comparison-rates": interval.rate_plan,
+    "small-variance": _theorem_c,
+    "noise": lambda n, questions, beta, level: _Even(interval.best_noise(n, questions, beta)),
+}
