@@ -65,6 +65,7 @@ EXCLUDED: dict[str, list[tuple[str, Any]]] = {
     "interval.sign-comparison": [("noise", "laplace"), ("parameters", [0])],
     "interval.sign-comparison-independent": [("noise", "laplace"), ("parameters", [0])],
     "interval.sign-comparison-open": [("noise", "laplace")],
+    "interval.sign-comparison-rates": [("noise", "laplace")],
     "interval.sign-comparison-rounds": [("noise", "laplace"), ("questions", 1), ("rounds", 10**18)],
     "interval.small-variance": [("noise", "laplace")],
     "interval.splitting": [("n", 1), ("questions", 10**18)],

@@ -11,7 +11,8 @@ The proof is in docs/papers/adaptive-widths.md. What was checked when it was der
 * `log kappa_1` is a maximum of a function with second derivative at most -1, so its value at any point plus half the
   squared slope there is an upper bound: the search for the maximum cannot make a width too narrow.
 
-tests/bounds/interval/test_sign_comparison.py repeats these checks numerically.
+tests/bounds/interval/test_sign_comparison.py repeats these checks numerically; test_second_reading.py is a second
+implementation from the statement alone; "How it was checked" in the write-up lists which test checks which step.
 
 Units inside this file: lengths in `1/sqrt(n)`. `A = tau sqrt(n)`, `e = eps sqrt(n)`, `s2 = n sigma^2`, `r2 = g/2`.
 """
