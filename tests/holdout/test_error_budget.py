@@ -34,6 +34,7 @@ from holdfast.holdout.error_budget import (
     log_winner_weight,
     reserve_parts,
 )
+from holdfast.holdout.reusable import ReusableHoldout
 from holdfast.holdout.transcript import Ask, Outcome, Transcript
 
 HYPOTHESIS = settings(deadline=None, derandomize=True, max_examples=120)
@@ -526,3 +527,46 @@ def test_the_cost_of_an_answer_is_the_length_of_its_message():
     run = Transcript(budget)
     bits = sum(run.ask(Ask({}, lambda share: Outcome(True, None, None, ""))).cost.bits for _ in range(1000))
     assert bits == pytest.approx(1, abs=0.01)  # a thousand passes cost one bit, not a thousand
+
+
+# --- The price --------------------------------------------------------------------------------------------------------
+
+
+def _widths_after(failures: int) -> tuple[float, float, list[float | None], list[float | None]]:
+    """Half-widths of a check and of a final after so many failures of the plan in the README, and prices told."""
+    right = [True] * 8_040 + [False] * 1_960
+    holdout = ReusableHoldout(10_000, questions=1_000)
+    holdout.check(right, guess=0.81)
+    failed = [holdout.check(right, guess=0.95 - 0.001 * k) for k in range(failures)]
+    check = holdout.check(right, guess=0.80).half_width
+    low, high = holdout.final({"mine": right}).interval["mine"]
+    assert check is not None
+    return check, (high - low) / 2, [one.widening for one in failed], [one.final_widening for one in failed]
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3])
+def test_the_price_of_failures_is_what_later_checks_and_the_final_pay(failures: int) -> None:
+    check, final, _, _ = _widths_after(0)
+    wider, final_wider, checks, finals = _widths_after(failures)
+    assert math.prod(1 + part for part in checks if part) == pytest.approx(wider / check, rel=0.02)
+    assert math.prod(1 + part for part in finals if part) == pytest.approx(final_wider / final, rel=0.02)
+    assert math.prod(1 + part for part in checks if part) < 0.75 * final_wider / final, "a check's price is no final's"
+
+
+def test_the_price_before_asking_is_that_of_the_answer() -> None:
+    right = [True] * 8_500 + [False] * 1_500
+    holdout = ReusableHoldout(10_000, questions=1_000)
+    before = holdout.failure_price
+    answer = holdout.check(right, guess=0.89)
+    assert answer.passed is False
+    assert (answer.widening, answer.final_widening) == pytest.approx((before.questions, before.final))
+    assert answer.to_dict()["final_widening"] == answer.final_widening
+
+
+def test_a_final_on_reserved_rows_and_after_the_last_budget_has_no_price() -> None:
+    reserved = ReusableHoldout(10_000, questions=100, reserve=0.5)
+    assert reserved.failure_price.final == 0.0
+    assert reserved.failure_price.questions > 0.2
+    only = ErrorBudget(0.95, questions=1, final=0.0).price(Course(), Message(False))
+    assert only.final is None
+    assert "a final's" not in reserved.check([False] * 10_000, guess=0.5).price

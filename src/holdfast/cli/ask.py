@@ -273,10 +273,10 @@ def _show(found: Any, estimate: bool, verbose: bool) -> None:
         rows: list[tuple[str, object]] = [("would be", "admitted" if found.admitted else "refused"), *_costs(found)]
         output.facts("Estimate", rows + test_facts(found.test))
         return
+    from holdfast.mechanisms.answer import CONFIRMED, wider_words
+
     rows = []
     if found.passed is not None:
-        from holdfast.mechanisms.answer import CONFIRMED
-
         is_estimate = found.passed and isinstance(found.value, float) and isinstance(found.interval, list)
         rows.append(("outcome", f"passed{CONFIRMED}" if is_estimate else "passed" if found.passed else "failed"))
     if isinstance(found.value, dict):
@@ -292,9 +292,10 @@ def _show(found: Any, estimate: bool, verbose: bool) -> None:
     rows += _about_rows(found.details)
     rows += [(name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else v) for name, v in _plain(found.details)]
     rows += _ended(found.details)
-    if not found.repeated and found.widening is not None and found.widening >= 0.005:
+    price = "" if found.repeated else wider_words(found.widening, found.final_widening)
+    if price:
         why = ", because this check failed and its value was released" if found.passed is False else ""
-        rows.append(("later intervals", f"{found.widening:.0%} wider{why}"))
+        rows.append(("later intervals", price + why))
     elif found.passed and not found.repeated and found.widening is not None:
         rows.append(("later intervals", "as they were"))
     rows += [*_costs(found), ("guarantee", guarantee_words(found.guarantee, verbose)), ("entry", found.sequence)]

@@ -187,6 +187,7 @@ def _show(found: Any) -> None:
 
 def _facts(found: Any) -> list[tuple[str, object]]:
     from holdfast.guard.answer import submission_words
+    from holdfast.mechanisms.answer import wider_words
 
     details = found.details
     shown = "not shown" if found.value is None else f"{found.value:.6g}"
@@ -202,8 +203,9 @@ def _facts(found: Any) -> list[tuple[str, object]]:
         rows.append(("ladder" if "improved" in details else "model", words))
     else:
         rows.append(("guess", "passed: confirmed" if found.passed else "failed: corrected"))
-    if found.widening is not None and not found.repeated and found.widening >= 0.005:
-        rows.append(("later intervals", f"{found.widening:.0%} wider"))
+    price = wider_words(found.widening, found.final_widening)
+    if price and not found.repeated:
+        rows.append(("later intervals", price))
     for who, left in found.remaining.items():
         if isinstance(left, dict) and left:
             rows.append((f"left ({TOTAL.get(who, who)})", ", ".join(f"{v} {k}" for k, v in left.items())))

@@ -42,6 +42,8 @@ class GuardedAnswer:
         Whether this is a stored answer that cost nothing now.
     receipt : mapping or None
         The signed entry, for `holdfast verify`.
+    widening, final_widening : float or None
+        The price: by what part later intervals, and that of a final, are wider because of what this answer showed.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class GuardedAnswer:
     repeated: bool = False
     receipt: Mapping[str, Any] | None = None
     widening: float | None = None
+    final_widening: float | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -77,7 +80,7 @@ class GuardedAnswer:
         is_estimate = words == "passed" and isinstance(self.value, (int, float)) and self.half_width is not None
         head = "" if self.passed is None else f"{words}{CONFIRMED if is_estimate else ''}: "
         where = "" if self.half_width is None else f"in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
-        price = "" if self.repeated else price_words(self.widening)  # a repeat is free
+        price = "" if self.repeated else price_words(self.widening, self.final_widening)  # a repeat is free
         said = end_words(self.value, self.details) or value_words(self.value, where)
         return f"{head}{said} (entry {self.sequence}; {self.guarantee}){price}"
 
@@ -95,6 +98,7 @@ class GuardedAnswer:
         details = dict(self.details)
         if details.pop(_BEATEN, False):
             details["improved"] = True
+        price = {"widening": self.widening, "final_widening": self.final_widening}
         return {
             "value": self.value,
             "interval": self.interval,
@@ -103,7 +107,7 @@ class GuardedAnswer:
             "remaining": dict(self.remaining),
             "guarantee": self.guarantee.to_dict(),
             "details": details,
-        } | ({} if self.widening is None else {"widening": self.widening})
+        } | {name: part for name, part in price.items() if part is not None}
 
     def beaten(self) -> Self:
         """Return the same answer to a ladder's old improvement, after a better submission took its place."""
@@ -129,6 +133,7 @@ class GuardedAnswer:
                 repeated=repeated,
                 receipt=receipt,
                 widening=plain.get("widening"),
+                final_widening=plain.get("final_widening"),
                 **rest,
             )
         except (KeyError, TypeError) as error:

@@ -21,7 +21,7 @@ from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.planned import answers_of
 from holdfast.guard.state import GuardState, PooledState
-from holdfast.holdout.error_budget import Course, ErrorBudget
+from holdfast.holdout.error_budget import Course, ErrorBudget, Price
 from holdfast.inference.after_looking.record import AfterLooking
 
 NOISE_PART = 0.1
@@ -117,6 +117,20 @@ class GuardBudget:
         """`ln` of the level of a terminal batch on the explored rows."""
         spending = self.budget.final if self.by_class else self.budget.final_spending(course)
         return self.log_share(course, spent, spending=spending)
+
+    def price_between(self, before: Course, after: Course, spent: Cost | None = None) -> Price:
+        """By what part later intervals and that of a final are wider because of what was shown between two points.
+
+        Under a concentrated cap a final's share is dominated by the cap, and computing it takes a quarter of a second,
+        so its price is left out.
+        """
+        nats = max(0.0, self.log_prior(before) - self.log_prior(after))
+        levels = [-math.inf, -math.inf]
+        if self.policy.reserve_parts:
+            levels = [self.budget.log_final_share(course) for course in (before, after)]
+        elif self.policy.final and not self.by_class:
+            levels = [self.final_log_share(course, spent) for course in (before, after)]
+        return Price.of(self.log_share(before, spent), nats, (levels[0], levels[1]))
 
     def noise_share(self, course: Course) -> float:
         """With what probability the next question's noise may leave its tails; it is fresh, so only its turn counts."""

@@ -62,7 +62,7 @@ from holdfast.guard.questions.base import Bound, Hidden, Question, Settled, Situ
 from holdfast.guard.questions.reveal import exact_name
 from holdfast.guard.scoring import ladder
 from holdfast.guard.state import FORMAT, Accounts, GuardState, PooledState, Progress, read_account
-from holdfast.holdout.error_budget import Course, Message
+from holdfast.holdout.error_budget import Course, Message, Price
 from holdfast.noise.entropy import Source
 
 MEASURED = faults.point("guard.measured", "the statistic was computed; nothing was paid, or it was prepaid")
@@ -829,6 +829,7 @@ def settle(
     if settled.finishes:
         charged = charged.finish()
     charged.put(transaction)
+    price = _price(before, charged.acting(state.policy).progress.course, settled)
     answer = GuardedAnswer(
         settled.value,
         settled.interval,
@@ -837,7 +838,8 @@ def settle(
         request.bound.cost,
         charged.remaining(state.policy),
         settled.details,
-        widening=_widening(before, charged.acting(state.policy).progress.course, settled),
+        widening=price.questions,
+        final_widening=price.final,
     )
     body = _body(request, charged) | {"answer": answer.released(), "message": _weighed(settled)}
     if prepaid is not None:
@@ -995,19 +997,14 @@ def situation_of(state: GuardState, charged: Accounts) -> Situation:
     return Situation(budget_of(state, charged.analyst), acting.progress, acting.spent)
 
 
-def _widening(before: Situation, after: Course, settled: Settled) -> float | None:
+def _price(before: Situation, after: Course, settled: Settled) -> Price:
     """By what part later intervals are wider because of what this answer showed.
 
-    None where noise has paid for it, and where no interval can come later.
+    Nothing is known of it where noise has paid for it, and there is none where no interval can come later.
     """
     if settled.message is None or settled.finishes or settled.details.get("ended"):
-        return None
-    budget, share = before.budget, before.budget.log_share(before.course, before.spent)
-    if share == -math.inf:
-        return None
-    cost = max(0.0, budget.log_prior(before.course) - budget.log_prior(after))
-    depth = math.log(2) - share
-    return math.sqrt((depth + cost) / depth) - 1
+        return Price(None, None)
+    return before.budget.price_between(before.course, after, before.spent)
 
 
 def _weighed(settled: Settled) -> dict[str, Any]:

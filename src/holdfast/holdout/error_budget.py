@@ -31,6 +31,7 @@ from holdfast.bounds.numerics.exact import left_to_chance, up
 from holdfast.bounds.parameters import MOST
 from holdfast.core import arguments
 from holdfast.errors import BudgetExhausted, InvalidParameter
+from holdfast.holdout.intervals.mean import deviations
 
 LEAST_RISK = 1e-9
 """A risk below this, or as near to one, is read as this: nobody knows better."""
@@ -116,6 +117,34 @@ class Message:
     passed: bool | None
     log_weight: float = 0.0
     risk: float | None = None
+
+
+@dataclass(frozen=True)
+class Price:
+    """By what part intervals are wider because of what was shown: those of later questions, and that of a final.
+
+    None where there is no later interval. A final is decided at a far larger level than a question, so the same message
+    makes its interval wider by a larger part. Intervals of checks follow Chernoff's bound, whose width goes by the root
+    of the level's logarithm; a final has the exact interval, whose width goes by normal quantiles.
+
+    Examples
+    --------
+    >>> price = Price.of(math.log(0.025 / 1000), 11.5, (math.log(0.05), math.log(0.05) - 11.5))
+    >>> round(price.questions, 2), round(price.final, 2)
+    (0.42, 1.56)
+    """
+
+    questions: float | None
+    final: float | None
+
+    @classmethod
+    def of(cls, log_share: float, nats: float, final: tuple[float, float]) -> Self:
+        """From the share of a question, the length of the message, and the level of a final before and after it."""
+        depth, (before, after) = math.log(2) - log_share, final
+        return cls(
+            None if depth == math.inf else math.sqrt((depth + nats) / depth) - 1,
+            None if after == -math.inf else max(0.0, deviations(after) / deviations(before) - 1),
+        )
 
 
 @dataclass(frozen=True)
@@ -246,6 +275,13 @@ class ErrorBudget:
         """
         return (0.0 if self.phases else self.final) + self.left(course) * (1 - _HAIR)
 
+    def log_final_share(self, course: Course) -> float:
+        """`ln` of the level of the next final; a constant where it is about reserved rows. Minus infinity for none."""
+        spending = self.reserve_spending if self.phases else self.final_spending(course)
+        if spending <= 0:
+            return -math.inf
+        return self.log_beta + math.log(spending) - _HAIR + (0.0 if self.phases else self.log_prior(course))
+
     @property
     def reserve_spending(self) -> float:
         """The part of beta that each final on reserved rows may spend: a constant, fixed when the run opens."""
@@ -323,6 +359,24 @@ class ErrorBudget:
     def log_message_weight(self, course: Course, message: Message) -> float:
         """`ln` of the prior weight of one message here: minus its length in nats."""
         return self.log_prior(self._after(course, message)) - self.log_prior(course)
+
+    def price(self, course: Course, message: Message) -> Price:
+        """What a question that shows this message would do to the intervals after it, before it is asked.
+
+        Examples
+        --------
+        >>> budget = ErrorBudget(0.95, questions=1000)
+        >>> price = budget.price(Course(), Message(False, log_cell_weight(1)))       # a failure near the guess
+        >>> round(price.questions, 2), round(price.final, 2)
+        (0.32, 1.23)
+        """
+        return self.price_between(course, self.after(course, [message]))
+
+    def price_between(self, before: Course, after: Course, log_share: float | None = None) -> Price:
+        """The same for what was shown between two points of a run, to a question of this share."""
+        nats = max(0.0, self.log_prior(before) - self.log_prior(after))
+        share = self.log_share(before) if log_share is None else log_share
+        return Price.of(share, nats, (self.log_final_share(before), self.log_final_share(after)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data: numbers, texts, lists and mappings."""

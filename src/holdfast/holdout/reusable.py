@@ -21,7 +21,7 @@ from holdfast.core.copying import SharedOnCopy
 from holdfast.data.values import Rows, Summary, chunks, column, summarise
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
 from holdfast.holdout.earlier import earlier_entries
-from holdfast.holdout.error_budget import ErrorBudget, log_winner_weight, reserve_parts
+from holdfast.holdout.error_budget import ErrorBudget, Message, Price, log_cell_weight, log_winner_weight, reserve_parts
 from holdfast.holdout.final import (
     MOST_FINALISTS,
     Finalists,
@@ -282,6 +282,21 @@ class Run(SharedOnCopy):
         return self._run.budget.log_prior(self._run.course)
 
     @property
+    def failure_price(self) -> Price:
+        """By what part a failure near its guess, asked next, would make later intervals and a final's wider. Public.
+
+        A failure far from its guess costs a little more.
+
+        Examples
+        --------
+        >>> from holdfast.holdout import ReusableHoldout
+        >>> price = ReusableHoldout(10_000, questions=1000).failure_price
+        >>> round(price.questions, 2), round(price.final, 2)
+        (0.32, 1.23)
+        """
+        return self._run.budget.price(self._run.course, Message(False, log_cell_weight(1)))
+
+    @property
     def transcript(self) -> tuple[Answer, ...]:
         """Every answer that was released, in order."""
         return tuple(entry.answer for entry in self._run.entries)
@@ -466,7 +481,7 @@ class ReusableHoldout(Run):
     (True, 0.81, 0.0478, 999)
     >>> answer = holdout.check(right, guess=0.95)
     >>> answer.passed, [round(end, 3) for end in answer.interval], answer.price
-    (False, [0.761, 0.817], '; later intervals are 43% wider')
+    (False, [0.761, 0.817], "; later intervals are 43% wider, a final's 158%")
     >>> result = holdout.final({"mine": right})
     >>> result.values["mine"], [round(end, 3) for end in result.interval["mine"]]
     (0.8, [0.779, 0.82])
@@ -953,13 +968,12 @@ class ReusableHoldout(Run):
         phases = 0 if self._split is None else len(self._split.reserved)
         if phase != self._phase or (phase >= phases if phases else self._run.ended):
             raise BudgetExhausted(ENDED)
-        budget, course = self._run.budget, self._run.course
-        spending = budget.reserve_spending if phases else budget.final_spending(course)
-        if spending <= 0:
+        level = self._run.budget.log_final_share(self._run.course)
+        if level == -math.inf:
             raise BudgetExhausted(
                 "nothing of the failure probability is left for a final: plan one with final= when the holdout is made"
             )
-        return budget.log_beta + math.log(spending) - 1e-12 + (0.0 if phases else budget.log_prior(course))
+        return level
 
     def close(self) -> tuple[Answer, ...]:
         """End the run, and show every earlier answer with the exact value and the exact interval of its own share.

@@ -253,6 +253,7 @@ class Transcript(OneOwner):
         message = Message(outcome.passed, outcome.log_weight, risk)
         self.course = budget.after(before, [message], asked=None if ask.spends else 0, extra=extra)
         nats = max(0.0, budget.log_prior(before) - budget.log_prior(self.course))
+        price = budget.price_between(before, self.course, log_share)
         answer = Answer(
             outcome.value,
             outcome.interval,
@@ -260,7 +261,8 @@ class Transcript(OneOwner):
             Bits(up(nats / _LN_2)),
             self._left(),
             outcome.passed,
-            widening=_widening(log_share, nats),
+            widening=price.questions,
+            final_widening=price.final,
         )
         entry = Entry(dict(ask.question), ask.key, outcome, answer, log_share, extra, risk, ask.spends, joined)
         self.entries.append(entry)
@@ -301,7 +303,7 @@ class Transcript(OneOwner):
         exact = entry.outcome.exact
         if exact is None:
             return entry.answer
-        return replace(entry.answer, value=exact.value, interval=exact.interval, widening=None)
+        return replace(entry.answer, value=exact.value, interval=exact.interval, widening=None, final_widening=None)
 
     # --- Stored form --------------------------------------------------------------------------------------------------
 
@@ -348,12 +350,6 @@ class Transcript(OneOwner):
             if not (joined and self._capped):  # a batch is answered as a whole, also where the cap comes inside it
                 self.open(int(ask.spends))
             self._record(ask, outcome, log_share, extra, risk, joined=joined)
-
-
-def _widening(log_share: float, nats: float) -> float | None:
-    """By what part later intervals are wider because of what was shown: a half-width goes by the root of this."""
-    depth = _LN_2 - log_share
-    return None if depth == math.inf else math.sqrt((depth + nats) / depth) - 1
 
 
 def _as_it_was(outcome: Outcome, _: float) -> Outcome:

@@ -17,7 +17,7 @@ class Answer:
     `interval` holds for every answer of the same method at once, with the confidence in `guarantee`. `passed` says
     whether a check or claim passed, None for questions that cannot fail. `remaining` counts what may still be asked.
     `widening` is the price: by what part later intervals are wider because of what this answer showed, where that is
-    known.
+    known. `final_widening` is the same for the interval of a final, which has more to lose.
 
     Examples
     --------
@@ -35,6 +35,7 @@ class Answer:
     remaining: Mapping[str, float] = field(default_factory=dict)
     passed: bool | None = None
     widening: float | None = field(default=None, kw_only=True)
+    final_widening: float | None = field(default=None, kw_only=True)
 
     @property
     def half_width(self) -> float | None:
@@ -51,7 +52,7 @@ class Answer:
     @property
     def price(self) -> str:
         """What the answer did to later intervals, in words; empty where that is next to nothing."""
-        return price_words(self.widening)
+        return price_words(self.widening, self.final_widening)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data: numbers, texts, lists and mappings."""
@@ -63,6 +64,7 @@ class Answer:
             "remaining": dict(self.remaining),
             "guarantee": self.guarantee.to_dict(),
             "widening": self.widening,
+            "final_widening": self.final_widening,
         }
 
 
@@ -83,12 +85,29 @@ def value_words(value: Any, where: str) -> str:
     return " ".join([*known, *([where] if where else [])]) or "no value"
 
 
-def price_words(widening: float | None) -> str:
-    """Return what an answer did to later intervals, in words; empty where that is next to nothing.
+def price_words(widening: float | None, final: float | None = None) -> str:
+    """Say what an answer did to later intervals and to that of a final, in words; empty where that is next to nothing.
 
     Examples
     --------
-    >>> price_words(0.231), price_words(0.0001)
-    ('; later intervals are 23% wider', '')
+    >>> price_words(0.231), price_words(0.231, 0.87), price_words(0.0001, 0.0001)
+    ('; later intervals are 23% wider', "; later intervals are 23% wider, a final's 87%", '')
     """
-    return "" if widening is None or widening < 0.005 else f"; later intervals are {widening:.0%} wider"
+    said = wider_words(widening, final)
+    return said and f"; later intervals are {said}"
+
+
+def wider_words(widening: float | None, final: float | None = None) -> str:
+    """The two numbers of a price in words, to follow "later intervals are"; empty where both are next to nothing.
+
+    Examples
+    --------
+    >>> wider_words(0.231, 0.87), wider_words(0.001, 0.02), wider_words(None)
+    ("23% wider, a final's 87%", "as wide as before, a final's 2% wider", '')
+    """
+    few, more = (part is None or part < 0.005 for part in (widening, final))
+    if few and more:
+        return ""
+    if few:
+        return f"as wide as before, a final's {final:.0%} wider"
+    return f"{widening:.0%} wider" + ("" if more else f", a final's {final:.0%}")

@@ -266,6 +266,8 @@ class AnswerFacts(BaseModel):
     sequence: Annotated[int, Field(ge=1)]
     repeated: bool
     receipt: dict[str, Any] | None
+    widening: float | None = Field(None, description="By what part later intervals are wider because of this answer")
+    final_widening: float | None = Field(None, description="The same for the interval of a final")
 
 
 class Answers(BaseModel):

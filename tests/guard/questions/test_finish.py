@@ -82,7 +82,9 @@ def test_exploring_and_then_a_final_that_reveals_it() -> None:
     failed = guard.ask(check("good", guess=0.2))
     assert (passed.passed, failed.passed) == (True, False)
     assert failed.widening > 0.2
-    assert "later intervals are" in str(failed)
+    assert failed.final_widening > 2 * failed.widening
+    assert f"later intervals are {failed.widening:.0%} wider, a final's {failed.final_widening:.0%}" in str(failed)
+    assert failed.to_dict()["final_widening"] == failed.final_widening
     assert passed.widening == pytest.approx(0, abs=0.01)
     assert guard.ask(compare("best", "weak")).passed
     assert guard.ask(claim("best", at_least=0.5)).passed

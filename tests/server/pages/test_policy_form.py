@@ -135,7 +135,7 @@ def test_a_failure_that_shows_a_bit_says_nothing_more(kind: str, word: str) -> N
 @pytest.mark.parametrize(
     ("kind", "passed", "begins"),
     [
-        ("check", False, "Later intervals are a little wider for everybody"),
+        ("check", False, "Later intervals are a little wider, for everybody"),
         ("claim", True, "Claims that hold"),
         ("mean", None, "The noise was drawn once"),
         ("claim", False, ""),

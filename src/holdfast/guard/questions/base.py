@@ -27,6 +27,7 @@ from holdfast.guard.ledger.transaction import Transaction, View
 from holdfast.guard.questions.fields import Field, fields_of
 from holdfast.holdout.error_budget import Course, Message
 from holdfast.holdout.transcript import Exact
+from holdfast.mechanisms.answer import wider_words
 from holdfast.noise.entropy import Source
 
 if TYPE_CHECKING:  # a policy lists the kinds that may be asked, so the kinds cannot import it
@@ -372,7 +373,7 @@ class Question(ABC):
         if asked.get("noise") is not None:
             return "The noise has paid for this answer: later intervals stay as they are."
         if answer["passed"] is False and any(field.name == "guess" for field in cls.fields()):
-            return f"{_price(answer)} for everybody, because this check failed and its value was released."
+            return f"{_price(answer)}, for everybody, because this check failed and its value was released."
         if answer["passed"] is True and "guess" not in asked:
             return "Claims that hold cost next to nothing: later intervals stay as they are."
         if answer["passed"] is True:
@@ -415,6 +416,6 @@ class Question(ABC):
 
 
 def _price(answer: Mapping[str, Any]) -> str:
-    """What a failed check did to later intervals: by how much they are wider, where the answer has the number."""
-    widening = answer.get("widening")
-    return f"Later intervals are {'a little' if widening is None else f'{widening:.0%}'} wider"
+    """What a failed check did to later intervals: by how much they are wider, where the answer has the numbers."""
+    said = wider_words(answer.get("widening"), answer.get("final_widening"))
+    return f"Later intervals are {said or 'a little wider'}"

@@ -20,6 +20,7 @@ from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Question, Situation
 from holdfast.guard.questions.words import number
 from holdfast.guard.state import GuardState, read_account
+from holdfast.mechanisms.answer import wider_words
 from holdfast.server.auth.tokens import Caller
 
 # --- Words ------------------------------------------------------------------------------------------------------------
@@ -72,6 +73,11 @@ def question(asked: Mapping[str, Any]) -> str:
     """
     kind = Question.kinds().get(asked["kind"])
     return str(asked["kind"]) if kind is None else kind.question_words(asked)
+
+
+def wider(answer: Mapping[str, Any]) -> str:
+    """By how much an answer made later intervals and that of a final wider; empty where that is next to nothing."""
+    return wider_words(answer.get("widening"), answer.get("final_widening"))
 
 
 def act(kind: str) -> str:
