@@ -267,3 +267,9 @@ def test_compilers_take_checked_expressions_of_the_schema_only() -> None:
         checked(tree.Name("row"), SCHEMA)
     for compiler in (polars_columns.compile, numpy_columns.evaluate):
         assert "expression" in inspect.signature(compiler).parameters
+
+
+@pytest.mark.parametrize("text", ["a == 1", "a == b", "s == 'x' or not a == 2", "a==1 and b == 2"])
+def test_python_s_sign_of_equality_is_the_same_expression(text: str) -> None:
+    assert parse(text) == parse(text.replace("==", "="))
+    assert "==" not in to_text(parse(text)), "one spelling in ledgers"

@@ -33,7 +33,7 @@ WORDS = {
 _WRITTEN = ("date", "timestamp", "timestamptz")
 """Words that make a date or a timestamp of the text behind them; elsewhere they are names."""
 _COMPARED = re.compile(
-    r"[ \t\r\n]*([A-Za-z_][A-Za-z0-9_]*)[ \t\r\n]*(=|<>|<=?|>=?)[ \t\r\n]*(-?[0-9]+(?:\.[0-9]+)?)[ \t\r\n]*\Z",
+    r"[ \t\r\n]*([A-Za-z_][A-Za-z0-9_]*)[ \t\r\n]*(==?|<>|<=?|>=?)[ \t\r\n]*(-?[0-9]+(?:\.[0-9]+)?)[ \t\r\n]*\Z",
     re.ASCII,
 )
 """A column compared with a number: what is asked most. It reads as the whole grammar reads it, many times faster."""
@@ -53,6 +53,7 @@ _SIGNS = {
     "/": "SLASH",
     "%": "MOD",
     "=": "EQ",
+    "==": "EQ",
     "<>": "NEQ",
     "!=": "NEQ",
     "<": "LT",
@@ -139,7 +140,8 @@ def _plain_comparisons(text: Any) -> tree.Node | None:
         found = _COMPARED.match(piece)
         if found is None or found[1].lower() in WORDS:
             return None
-        compared.append(tree.Comparison(found[2], tree.Name(found[1]), tree.Number(float(found[3]))))  # type: ignore[arg-type]
+        sign = "=" if found[2] == "==" else found[2]
+        compared.append(tree.Comparison(sign, tree.Name(found[1]), tree.Number(float(found[3]))))  # type: ignore[arg-type]
     if not joints:
         return compared[0]
     if len(joints) > 1 or 5 * len(compared) > tree.MOST_TOKENS:
@@ -168,7 +170,7 @@ def _too_nested() -> InvalidParameter:
 
 
 _WORDS = {
-    **{"==": "=", "=>": ">=", "=<": "<=", "&&": "and", "&": "and", "|": "or", "!": "not"},
+    **{"=>": ">=", "=<": "<=", "&&": "and", "&": "and", "|": "or", "!": "not"},
     **{"||": "or, and concat(a, b) to join texts", "::": "cast(x as number)", "^": "x * x", "//": "floor(a / b)"},
     "similar to": "s like 'a%'",
     "attimezone": "hour(t), whose parts are those of UTC",
