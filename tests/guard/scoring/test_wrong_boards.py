@@ -218,3 +218,32 @@ def test_predictions_that_name_no_row_are_scored_where_keys_are_secret() -> None
     answer = guard.ask(hf.guard.score("income", {1000: True}, 0.05))
     assert answer.interval[0] == 0
     assert guard.remaining()["yours"]["questions"] == 4
+
+
+LABELS = {"id": list(range(400)), "label": ["yes" if i % 4 else "no" for i in range(400)]}
+
+
+@pytest.mark.parametrize(
+    ("board", "policy"),
+    [
+        ({"metric": "accuracy"}, {"columns": {"label": {"categories": ["yes", "no"]}}}),
+        ({"metric": "macro-f1", "classes": ["yes", "no"]}, {}),
+    ],
+)
+@pytest.mark.parametrize(("sent", "said"), [("1", "they have '1'"), ("yes ", "blanks around them count")])
+def test_predictions_of_which_none_is_a_declared_label_are_refused_for_free(
+    board: dict[str, Any], policy: dict[str, Any], sent: str, said: str
+) -> None:
+    declared = Board("b", key="id", label="label", **board)
+    guard = hf.Guard.open(None, hf.data.table(LABELS), Policy(questions=9, boards=[declared], **policy))
+    with pytest.raises(InvalidParameter, match=f"must be labels of the board 'b', which are 'no', 'yes'.*{said}"):
+        guard.ask(hf.guard.score("b", dict.fromkeys(range(400), sent), 0.7))
+    assert guard.remaining()["whole"]["questions"] == 9
+    assert guard.ask(hf.guard.score("b", dict.fromkeys(range(400), "yes"), 0.7)).passed is not None
+
+
+def test_predictions_of_other_labels_are_scored_where_labels_are_not_declared() -> None:
+    """A refusal would tell which labels the hidden rows have."""
+    board = Board("b", key="id", label="label", metric="accuracy")
+    guard = hf.Guard.open(None, hf.data.table(LABELS), Policy(questions=9, boards=[board]))
+    assert guard.ask(hf.guard.score("b", dict.fromkeys(range(400), "1"), 0.7)).passed is False

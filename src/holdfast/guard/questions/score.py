@@ -30,6 +30,7 @@ from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Si
 from holdfast.guard.questions.fields import DataInput, NumberInput, TextInput, Tolerance
 from holdfast.guard.questions.words import ends, guess_sentence, number
 from holdfast.guard.scoring import kept, ladder, limits
+from holdfast.guard.scoring.board import OF_CLASSES
 from holdfast.guard.scoring.metrics import HiddenScore, metric_of
 from holdfast.guard.scoring.tally import Making, Tally, tally
 from holdfast.holdout.error_budget import Message
@@ -139,6 +140,8 @@ class Score(Question):
             raise QuestionRefused(f"models may not be submitted to the board {board.name!r}; send predictions")
         scored = self.predictions if making is None else making.stand_in(board, schema)
         counted = tally(board, schema, scored)
+        if making is None:
+            _refuse_other_labels(counted, policy)
         keeps = policy.has_contest and making is None
         return Scored(counted, n, guess, tolerance, self.name, making, contest=policy.has_contest, keeps=keeps)
 
@@ -192,6 +195,28 @@ class Score(Question):
             return 0.0, 1.0
         seen = [*(answer["interval"] or ()), asked["guess"] or 0.0, 1e-9]
         return 0.0, float(f"{1.25 * max(seen):.1g}")
+
+
+def _refuse_other_labels(counted: Tally, policy: Policy) -> None:
+    """Refuse predictions of which none is a declared label, such as 1 and 0 for "yes" and "no".
+
+    Which labels there are is public where the board or the policy declares them. Where they do not, such predictions
+    are scored: to refuse them would tell which labels the rows have.
+    """
+    board = counted.board
+    if board.metric not in ("accuracy", *OF_CLASSES):
+        return
+    column = (policy.columns or {}).get(board.label)
+    labels = board.classes if board.classes is not None else None if column is None else column.categories
+    given = set(counted.given.values.tolist())
+    if labels is None or given & set(labels):
+        return
+    listed, sent = (", ".join(repr(one) for one in sorted(some, key=repr)[:5]) for some in (set(labels), given))
+    blank = any(isinstance(one, str) and one.strip() in labels for one in given)
+    raise InvalidParameter(
+        f"predictions must be labels of the board {board.name!r}, which are {listed}, and none is: they have {sent}"
+        f"{' (blanks around them count)' if blank else ''}; nothing was spent"
+    )
 
 
 class Scored(Bound):
