@@ -163,6 +163,10 @@ def test_the_honest_no(place: list[str], capsys: Any) -> None:
             ["select", "--candidate", "age < 40", "--candidate", "=3"],
             "--candidate must be LABEL=EXPRESSION, got 'age < 40'",
         ),
+        (["final", "--candidate", "old = age"], "did you mean 'NAME=old = age'? Nothing was spent"),
+        (["final", "--candidate", "old=not old and age < 9"], "did you mean 'NAME=old=not old and age < 9'"),
+        (["final", "--candidate", "age <= 30"], "understood as the label 'age <' for the expression '30'"),
+        (["best", "--candidate", "a == b", "--candidate", "c=old"], "understood as the label 'a' for the expression"),
         (["validate", "age", "--at-least", "0.5"], "condition must be true or false of each row"),
         (["histogram", "age"], "categories or edges must be given for column 'age'"),
         (
@@ -277,6 +281,15 @@ def test_the_end_reveals_every_check(place: list[str], capsys: Any, end: list[st
     for words in (["check", "age < 50", "--guess", "0.4"], ["mean", "age < 50"], ["final", "--candidate", "a=old"]):
         assert run(["ask", words[0], *place, *words[1:]]) == 3
         assert "exact values were shown" in capsys.readouterr().err
+
+
+def test_an_estimate_and_an_end_show_what_each_label_stands_for(place: list[str], capsys: Any) -> None:
+    """A column's own name is a good label for it, and so is any for a condition about it."""
+    for words in (["--estimate"], []):
+        assert run(["ask", "final", *place, *FINALISTS, "--candidate", "age=age >= 18 and old", *words]) == 0
+        shown = capsys.readouterr().out
+        assert re.search(r"candidate old +old", shown)
+        assert re.search(r"candidate age +age >= 18 and old", shown)
 
 
 @pytest.mark.parametrize(

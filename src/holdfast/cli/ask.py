@@ -235,8 +235,8 @@ def _ask(
         plain_answers = [_plain_answer(one, verbose) for one in found]
         output.print_json({"answers": plain_answers} if several else plain_answers[0])
     else:
-        for one in found:
-            _show(one, estimate, verbose)
+        for asked, one in zip(questions, found, strict=True):
+            _show(asked, one, estimate, verbose)
     refused = [one.reason for one in found if estimate and not one.admitted]
     if refused:
         raise BudgetExhausted(refused[0])
@@ -268,14 +268,14 @@ def _listed(plain: Any, guard: AnalystGuard) -> list[Any]:
     return plain if isinstance(plain, list) else [plain]
 
 
-def _show(found: Any, estimate: bool, verbose: bool) -> None:
+def _show(asked: Any, found: Any, estimate: bool, verbose: bool) -> None:
+    rows: list[tuple[str, object]] = _understood(asked)
     if estimate:
-        rows: list[tuple[str, object]] = [("would be", "admitted" if found.admitted else "refused"), *_costs(found)]
+        rows += [("would be", "admitted" if found.admitted else "refused"), *_costs(found)]
         output.facts("Estimate", rows + test_facts(found.test))
         return
     from holdfast.mechanisms.answer import CONFIRMED, wider_words
 
-    rows = []
     if found.passed is not None:
         is_estimate = found.passed and isinstance(found.value, float) and isinstance(found.interval, list)
         rows.append(("outcome", f"passed{CONFIRMED}" if is_estimate else "passed" if found.passed else "failed"))
@@ -301,6 +301,14 @@ def _show(found: Any, estimate: bool, verbose: bool) -> None:
     rows += [*_costs(found), ("guarantee", guarantee_words(found.guarantee, verbose)), ("entry", found.sequence)]
     title = "Stored answer, free" if found.repeated else "Answer"
     output.facts(f"PRACTICE {title.lower()}: made-up rows" if found.details.get("practice") else title, rows)
+
+
+def _understood(asked: Any) -> list[tuple[str, object]]:
+    """What each label of a question was understood to stand for."""
+    candidates = asked.get("candidates") if isinstance(asked, dict) else None
+    if not isinstance(candidates, dict):
+        return []
+    return [(f"candidate {label}", text) for label, text in candidates.items() if isinstance(text, str)]
 
 
 def _about_rows(details: Any) -> list[tuple[str, object]]:

@@ -15,9 +15,10 @@ from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from holdfast.accounting import Cost
+from holdfast.data.expressions import parse, tree
 from holdfast.data.schema import Schema
 from holdfast.data.statistics.counts import parse_categories
-from holdfast.errors import InvalidParameter
+from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.questions.words import expression_text
 
 _LONGEST_TEXT = 20_000
@@ -374,6 +375,7 @@ class CandidatesInput(Input):
 
     widget = "lines"
     repeated = True
+    needs_schema = True
 
     def schema(self) -> dict[str, Any]:
         """Return an object from labels to expressions."""
@@ -388,6 +390,7 @@ class CandidatesInput(Input):
                 form = f"LABEL{place.separator}EXPRESSION"
                 raise InvalidParameter(f"{place.name} must be {form}, got {line.strip()[:60]!r}")
             if line.strip():
+                _refuse_missing_label(label, expression, line.strip(), place)
                 candidates[label] = expression
         return candidates or None
 
@@ -397,8 +400,35 @@ class CandidatesInput(Input):
         return [f"{label}{between}{expression_text(expression)}" for label, expression in value.items()]
 
 
+def _refuse_missing_label(label: str, text: str, line: str, place: Place) -> None:
+    """Refuse a comparison without a label, which would be cut at its own `=` and ask something else."""
+    if place.separator != "=":
+        return
+    is_cut = label[-1] in "<>!" or text.startswith("=")
+    if place.schema is not None and label in place.schema and label != text:
+        is_cut = is_cut or not _begins_with_comparison(text)
+    if is_cut:
+        raise InvalidParameter(
+            f"{place.name} must begin with a label: {line[:60]!r} was understood as the label {label[:60]!r} for the "
+            f"expression {text[:60]!r}; did you mean 'NAME={line[:60]}'? Nothing was spent"
+        )
+
+
+def _begins_with_comparison(text: str) -> bool:
+    """Whether an expression stands for itself: what is cut at its own `=` begins with a bare value."""
+    try:
+        node: Any = parse(text)
+    except HoldfastError:
+        return False
+    while isinstance(node, (tree.And, tree.Or, tree.Not)):
+        node = node.operand if isinstance(node, tree.Not) else node.operands[0]
+    return isinstance(node, (tree.Comparison, tree.Between, tree.In, tree.IsNull))
+
+
 class GuessesInput(CandidatesInput):
     """Labels and numbers."""
+
+    needs_schema = False
 
     def schema(self) -> dict[str, Any]:
         """Return an object from labels to numbers."""
