@@ -191,7 +191,9 @@ def test_what_is_not_there(place: list[str], tmp_path: Path, capsys: Any) -> Non
     other.write_text("age\n" + "\n".join(str(i) for i in range(50)))
     capsys.readouterr()
     assert run(["ask", "mean", place[0], str(other), "age < 40"]) == 2  # never opened, so it has no policy
-    assert "no guard yet" in capsys.readouterr().err
+    error = " ".join(capsys.readouterr().err.split())
+    assert re.search(r"it has a guard of [\d,]+ rows \(age, \w+.*\), and none of these 50 rows \(age\)", error), error
+    assert "was the file changed? Nothing was spent" in error
 
 
 @pytest.mark.parametrize(

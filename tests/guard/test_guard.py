@@ -425,3 +425,32 @@ def test_after_the_failure_past_the_cap_the_guard_says_that_it_has_ended(tmp_pat
     guard.close()
     assert guard.remaining()["status"] == "closed"
     guard.shut()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (lambda sample: (sample, None, mixed()), "ledger must be a path.*got a sample; the order is Guard.open"),
+        (lambda sample: (None, None, mixed()), "sample must be what hf.data.table returns, got None; the order is"),
+        (lambda sample: (None, mixed(), sample), "sample must be what hf.data.table returns, got a Policy; the order"),
+        (lambda _: (None, "adult.csv", mixed()), r"got a str; write hf.data.table\('adult.csv'\)"),
+        (lambda _: (None, {"a": [1, 2]}, mixed()), r"got a dict; write hf.data.table\(...\)"),
+        (lambda sample: (None, [sample, "b.csv"], mixed()), r"got a str; write hf.data.table\('b.csv'\)"),
+        (lambda sample: (None, sample, 0.1), "policy must be a Policy or its mapping, got a float"),
+    ],
+)
+def test_what_is_no_ledger_sample_or_policy(sample: hf.data.Sample, arguments: Any, words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        Guard.open(*arguments(sample))
+
+
+def test_rows_that_the_ledger_does_not_know_are_told_from_those_that_it_does(tmp_path: Path) -> None:
+    ledger = tmp_path / "a.db"
+    rows = {"label": [True, False] * 50, "prediction": [True] * 100}
+    Guard.open(ledger, hf.data.table(rows), mixed()).shut()
+    changed = hf.data.table(rows | {"prediction": [False] * 100})
+    words = r"it has a guard of 100 rows \(label, prediction\), and none of these 100 rows \(label, prediction\)"
+    with pytest.raises(InvalidParameter, match=words) as caught:
+        Guard.open(ledger, changed)
+    assert caught.value.parameter == "sample"
+    Guard.open(ledger, hf.data.table(rows)).shut()

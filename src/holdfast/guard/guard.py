@@ -104,10 +104,10 @@ class Guard:
         store_options
             For `open_store`: `key`, `new_key`, `timeout`.
         """
+        samples = _samples(ledger, sample, policy)
         store = ledger if isinstance(ledger, Store) else open_store(ledger, **store_options)
         if isinstance(policy, Mapping):
             policy = Policy.from_dict(policy)
-        samples = [sample] if isinstance(sample, Sample) else list(sample)
         if not samples:
             raise InvalidParameter("sample must be the rows of one epoch at least")
         chain = begin(store, samples[0], policy, allow_overlap, rights)
@@ -540,6 +540,28 @@ class _Part:
     ledger: Ledger
     sample: Sample
     rows: Rows
+
+
+_ORDER = "the order is Guard.open(ledger, sample, policy)"
+
+
+def _samples(ledger: Any, sample: Any, policy: Any) -> list[Sample]:
+    """The rows of each epoch; an error where the arguments are swapped, or rows are not read yet."""
+    if not (ledger is None or isinstance(ledger, (str, Path, Store))):
+        what = "a sample" if isinstance(ledger, Sample) else f"a {type(ledger).__name__}"
+        raise InvalidParameter(
+            f"ledger must be a path, a postgresql:// address, a store, or None for memory, got {what}; {_ORDER}"
+        )
+    given = list(sample) if isinstance(sample, (list, tuple)) else [sample]
+    for rows in given:
+        if not isinstance(rows, Sample):
+            path = repr(str(rows)[:60]) if isinstance(rows, (str, Path)) else "..."
+            what = "None" if rows is None else f"a {type(rows).__name__}"
+            then = _ORDER if rows is None or isinstance(rows, Policy) else f"write hf.data.table({path})"
+            raise InvalidParameter(f"sample must be what hf.data.table returns, got {what}; {then}")
+    if not (policy is None or isinstance(policy, (Policy, Mapping))):
+        raise InvalidParameter(f"policy must be a Policy or its mapping, got a {type(policy).__name__}; {_ORDER}")
+    return given
 
 
 class PracticeGuard(Guard):

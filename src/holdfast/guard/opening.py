@@ -81,9 +81,7 @@ def begin(
     search = _Search(store, sample, ledger.dataset, allow_overlap, rights)
     if ledger.head().sequence == 0:
         if policy is None:
-            raise InvalidParameter(
-                "policy must be given: this data set has no guard yet; pass Policy(questions=500), for example"
-            )
+            raise InvalidParameter(_not_guarded(store, sample))
         for board in policy.boards or ():
             board.check_sample(sample)
         check_declared(policy.columns, sample.schema)
@@ -208,6 +206,29 @@ def _read_keys(plain: Mapping[str, Any]) -> tuple[Sketch, ...]:
 
 def _read_columns(plain: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(plain["digests"])
+
+
+def _not_guarded(store: Store, sample: Sample) -> str:
+    """Why a sample without a policy has no guard here: most often its file is another one, or was changed.
+
+    Where a store has several guards, whoever meets one need not know of the others.
+    """
+    names = [name for name in store.datasets() if store.ledger(name).head().sequence]
+    if not names:
+        return "policy must be given: this sample has no ledger yet"
+    known = f"{len(names):,} guards"
+    if len(names) == 1:
+        state = store.ledger(names[0]).look(GuardState.of)
+        known = f"a guard of {state.n:,} rows ({_listed(state.schema.names)})"
+    return (
+        f"sample must be rows that this ledger was opened for: it has {known}, and none of these {sample.n:,} rows "
+        f"({_listed(sample.schema.names)}); was the file changed? Nothing was spent. A policy would open a guard of "
+        "these rows too"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
 
 
 class _Search:
