@@ -285,6 +285,13 @@ def test_the_end_reveals_every_check(place: list[str], capsys: Any, end: list[st
         assert "exact values were shown" in capsys.readouterr().err
 
 
+def test_an_estimate_of_a_check_says_when_it_passes_and_what_a_failure_costs(place: list[str], capsys: Any) -> None:
+    assert run(["ask", "check", *place, "age < 40", "--guess", "0.3", "--estimate"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"passes if +the rows give a value in \[0\.?\d*, 0\.\d+\]", shown), shown
+    assert re.search(r"if it fails +later intervals are \d+% wider", shown), shown
+
+
 def test_an_estimate_and_an_end_show_what_each_label_stands_for(place: list[str], capsys: Any) -> None:
     """A column's own name is a good label for it, and so is any for a condition about it."""
     for words in (["--estimate"], []):

@@ -454,3 +454,39 @@ def test_rows_that_the_ledger_does_not_know_are_told_from_those_that_it_does(tmp
         Guard.open(ledger, changed)
     assert caught.value.parameter == "sample"
     Guard.open(ledger, hf.data.table(rows)).shut()
+
+
+@pytest.mark.parametrize("more", [{}, {"tolerance": 0.04}, {"side": "above"}, {"show": "bit"}, {"risk": 0.2}])
+def test_an_estimate_says_when_a_guess_passes_and_what_a_failure_costs(more: dict[str, Any]) -> None:
+    """To the row: the counts that pass are those that were said to."""
+
+    def answer_of(right: int) -> Any:
+        rows = hf.data.table({"right": [True] * right + [False] * (2_000 - right)})
+        guard = Guard.open(None, rows, Policy(questions=100))
+        asked = hf.guard.check("right", guess=0.8, **more)
+        return guard.estimate(asked), guard.ask(asked)
+
+    told, _ = answer_of(1_600)
+    assert told.passes_within is not None
+    least, greatest = (round(end * 2_000) for end in told.passes_within)
+    assert least < 1_600 < greatest
+    answers = [answer_of(right)[1] for right in (least - 1, least, greatest, greatest + 1)]
+    assert [one.passed for one in answers] == [False, True, True, False]
+    price, near = told.failure_price, answers[-1]
+    assert price is not None
+    if near.interval is None or near.interval[0] >= 0.8:  # in the cell next to what passes, not in the inner one
+        assert (near.widening, near.final_widening) == pytest.approx((price.questions, price.final), rel=1e-6)
+    assert told.to_dict()["failure_price"] == {"widening": price.questions, "final_widening": price.final}
+
+
+def test_an_estimate_of_numbers_and_of_some_rows() -> None:
+    rows = hf.data.table({"x": [0.0, 1.0, 0.5, 0.3] * 500, "y": [True, False] * 1_000})
+    guard = Guard.open(None, rows, Policy(questions=100))
+    told = guard.estimate(hf.guard.check("x", guess=0.45, low=0, high=1))
+    assert told.passes_within is not None
+    assert told.passes_within[0] < 0.45 < told.passes_within[1]
+    assert told.passes_within[1] - told.passes_within[0] < 2 * told.half_width  # type: ignore[operator]
+    among = guard.estimate(hf.guard.check("x", guess=0.45, low=0, high=1, where="y"))
+    assert among.passes_within is None, "how many rows meet the condition is secret"
+    assert among.failure_price is not None
+    assert guard.estimate(hf.guard.claim("x", at_least=0.4, low=0, high=1)).failure_price is None

@@ -374,6 +374,14 @@ def _costs(found: Any) -> list[tuple[str, object]]:
     least = getattr(found, "least_tolerance", None)
     if least is not None:
         rows.append(("least tolerance", f"{least:.4g}"))
+    within, price = getattr(found, "passes_within", None), getattr(found, "failure_price", None)
+    if within is not None:
+        rows.append(("passes if", f"the rows give a value in [{within[0]:.4g}, {within[1]:.4g}]"))
+    if price is not None:
+        from holdfast.mechanisms.answer import wider_words
+
+        wider = wider_words(price.questions, price.final) or "as they were"
+        rows.append(("if it fails", f"later intervals are {wider}"))
     # What was left when an answer was stored is not what is left now.
     stored = found.repeated and hasattr(found, "sequence")
     for who, left in () if stored else found.remaining.items():

@@ -18,6 +18,7 @@ from holdfast.guard.ledger.entry import canonical
 from holdfast.guard.ledger.receipts import Receipt, check_public
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions import Question
+from holdfast.holdout.error_budget import Price
 
 # --- Display ----------------------------------------------------------------------------------------------------------
 # How answers and guards look in a notebook: small tables and an interval drawn to scale, every text escaped.
@@ -190,7 +191,14 @@ def read_estimate(plain: Any) -> RemoteEstimate:
     try:
         cost = None if plain["cost"] is None else Cost.from_dict(plain["cost"])
         told = ("half_width", "admitted", "repeated", "reason", "remaining", "least_tolerance")
-        return RemoteEstimate(cost, **{name: plain[name] for name in told}, test=plain.get("test"))
+        within, price = plain.get("passes_within"), plain.get("failure_price")
+        return RemoteEstimate(
+            cost,
+            **{name: plain[name] for name in told},
+            test=plain.get("test"),
+            passes_within=None if within is None else (float(within[0]), float(within[1])),
+            failure_price=None if price is None else Price(price["widening"], price["final_widening"]),
+        )
     except (InvalidParameter, KeyError, TypeError):
         raise odd() from None
 

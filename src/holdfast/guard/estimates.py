@@ -23,7 +23,10 @@ from holdfast.guard.pipeline import (
     situation_of,
     state_of,
 )
+from holdfast.guard.questions.base import Bound, Situation
 from holdfast.guard.state import Account, Accounts, GuardState, read_account
+from holdfast.holdout.error_budget import Price
+from holdfast.mechanisms.answer import wider_words
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Estimate:
         "least_p_value", the smallest that it can give; "can_reject", whether any rows could be rejected; "method",
         "replicates" and "proved" ("exact", "empirical" or "asymptotic"), how it would be run and how its own level is
         known; "certified"; "inconclusive", how often it decides nothing in the best case; "advice", what would work.
+    passes_within : (float, float) or None
+        For a check, between which values of the rows the guess passes; None where more than their mean decides.
+    failure_price : Price or None
+        For a check, by what part later intervals and that of a final become wider if the guess fails near its rows; one
+        that is far off costs a little more.
 
     Examples
     --------
@@ -70,6 +78,8 @@ class Estimate:
     remaining: Mapping[str, Any] = field(default_factory=dict)
     least_tolerance: float | None = None
     test: Mapping[str, Any] | None = None
+    passes_within: tuple[float, float] | None = None
+    failure_price: Price | None = None
 
     def __str__(self) -> str:
         if not self.admitted:
@@ -85,6 +95,24 @@ class Estimate:
                 [f"inconclusive with probability {self.test['inconclusive']:.2g}"] if self.test["inconclusive"] else []
             )
         return ", ".join(parts)
+
+    def check_sentences(self) -> list[str]:
+        """When a guess passes, and what it costs if it does not, in sentences; none for other kinds.
+
+        Examples
+        --------
+        >>> found = Estimate(None, 0.05, True, passes_within=(0.78, 0.84), failure_price=Price(0.32, 1.23))
+        >>> print(*found.check_sentences())
+        The guess passes if the rows give a value in [0.78, 0.84]. If it fails, later intervals are 32% wider, a final's
+        123%.
+        """
+        said = []
+        if self.passes_within is not None:
+            low, high = self.passes_within
+            said.append(f"The guess passes if the rows give a value in [{low:.4g}, {high:.4g}].")
+        price = self.failure_price
+        wider = "" if price is None else wider_words(price.questions, price.final)
+        return said + ([f"If it fails, later intervals are {wider}."] if wider else [])
 
     def test_sentences(self) -> list[str]:
         """Return what a test could show, in sentences; none for other kinds.
@@ -122,6 +150,8 @@ class Estimate:
             "remaining": dict(self.remaining),
             "least_tolerance": self.least_tolerance,
             "test": None if self.test is None else dict(self.test),
+            "passes_within": None if self.passes_within is None else list(self.passes_within),
+            "failure_price": None if self.failure_price is None else self.failure_price.to_dict(),
         }
 
 
@@ -155,7 +185,16 @@ def estimate(view: View, request: BoundRequest) -> Estimate:
         width, least = bound.half_width(situation), bound.least_tolerance(situation)
     except (GuaranteeUnavailable, InvalidParameter) as reason:
         return Estimate(bound.cost, None, False, reason=str(reason), remaining=left, test=test)
-    return Estimate(bound.cost, width, True, False, "", charged.remaining(state.policy), least, test)
+    left, within = charged.remaining(state.policy), bound.passes_within(situation)
+    return Estimate(bound.cost, width, True, False, "", left, least, test, within, _failure_price(bound, situation))
+
+
+def _failure_price(bound: Bound, situation: Situation) -> Price | None:
+    message = bound.near_failure(situation)
+    if message is None:
+        return None
+    after = situation.budget.budget.after(situation.course, [message])
+    return situation.budget.price_between(situation.course, after, situation.spent)
 
 
 def level(ledger: Ledger, alpha: float, analyst: str | None = None) -> float:

@@ -146,6 +146,10 @@ class Price:
             None if after == -math.inf else max(0.0, deviations(after) / deviations(before) - 1),
         )
 
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain data, named as an answer names its price."""
+        return {"widening": self.questions, "final_widening": self.final}
+
 
 @dataclass(frozen=True)
 class ErrorBudget:

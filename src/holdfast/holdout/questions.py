@@ -336,6 +336,15 @@ class MeanQuestion:
             refuse_small(asked.tolerance, self._likely(name, self.spread or 0.0), asked.guess, log_share)
         return self._tolerance(name, asked, log_share)
 
+    def passes_within(self, asked: Guess, log_share: float) -> tuple[float, float] | None:
+        """Between which means of the rows a guess passes; None where that depends on more than their mean. Public."""
+        name = self.chosen(asked.guess, log_share, self.binary)
+        family = self.mean_family(name)
+        if family is None:
+            return None
+        claimed = around(asked.guess, self._tolerance(name, asked, log_share), self.low, self.high)
+        return self.interval(family).passing(claimed, log_share)
+
     def decide_check(self, rows: Summary | OnRows, asked: Guess, log_share: float) -> Outcome:
         """Pass or fail, and what that shows."""
         name = self.chosen(asked.guess, log_share, isinstance(rows, Summary) and rows.binary)

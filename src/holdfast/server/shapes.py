@@ -318,6 +318,10 @@ class EstimateFacts(BaseModel):
     remaining: dict[str, Any]
     least_tolerance: float | None
     test: TestFacts | None
+    passes_within: list[float] | None = Field(None, description="Between which values of the rows a guess passes")
+    failure_price: dict[str, float | None] | None = Field(
+        None, description="`widening` and `final_widening` of a guess that fails near its rows"
+    )
 
 
 class Remaining(BaseModel):

@@ -242,6 +242,14 @@ class Bound(ABC):
         """Return the smallest tolerance that a guess could pass with; None for kinds without one. Public."""
         return None
 
+    def passes_within(self, situation: Situation) -> tuple[float, float] | None:
+        """Between which values of the rows a guess passes; None where more than that decides. Public."""
+        return None
+
+    def near_failure(self, situation: Situation) -> Message | None:
+        """What a guess that fails near its rows shows, as the prior weighs it; None where no guess can fail. Public."""
+        return None
+
 
 class Question(ABC):
     """A question as it was asked, in plain public data. Subclasses are frozen dataclasses of declared fields.

@@ -19,7 +19,7 @@ from holdfast.data.values import Summary
 from holdfast.errors import InvalidParameter
 from holdfast.guard.questions.base import Bound, Measured, Settled, Situation
 from holdfast.guard.questions.expressions import Spelled
-from holdfast.holdout.error_budget import Message
+from holdfast.holdout.error_budget import Message, log_cell_weight
 from holdfast.holdout.intervals.conditional import conditional_mean
 from holdfast.holdout.intervals.paired import MixtureBets
 from holdfast.holdout.intervals.procedure import OnRows
@@ -118,6 +118,20 @@ class Look(Bound):
             return None
         return self._question.least_tolerance(self._asked.guess, situation.staked_share(self.stake))
 
+    def passes_within(self, situation: Situation) -> tuple[float, float] | None:
+        """By the interval, which is a function of the mean."""
+        if not isinstance(self._asked, Guess):
+            return None
+        return self._question.passes_within(self._asked, situation.staked_share(self.stake))
+
+    def near_failure(self, situation: Situation) -> Message | None:
+        """The cell next to what passes, on the side where the truth is expected; None for a claim."""
+        asked, share = self._asked, situation.staked_share(self.stake)
+        if not isinstance(asked, Guess):
+            return None
+        weight = log_cell_weight(1 if asked.side == "above" else -1, asked.side) if asked.show_value else 0.0
+        return Message(False, weight, self._question.risk(asked, share) if self.risk is None else self.risk)
+
     def _sums(self, measured: Measured, n: int) -> Summary:
         if len(self._rows) == 1:
             return self._rows[0].summary(measured[0][0], n)
@@ -154,6 +168,10 @@ class PresentLook(Look):
         for statistic in self.statistics:
             statistic.plan(schema)  # an expression that is too large once it is joined is refused here
 
+    def passes_within(self, situation: Situation) -> tuple[float, float] | None:
+        """None: more than the mean decides."""
+        return None
+
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
         sums, (present,) = [total for (total,) in measured[:-1]], measured[-1]
         total = sums[0] if len(sums) == 1 else (sums[0] - sums[1] + present * UNIT) / 2
@@ -182,6 +200,10 @@ class PairLook(Look):
         self.statistics = (Count(tree.And((second, tree.Not(first)))), Count(tree.And((first, tree.Not(second)))))
         for statistic in self.statistics:
             statistic.plan(schema)
+
+    def passes_within(self, situation: Situation) -> tuple[float, float] | None:
+        """None: more than the mean decides."""
+        return None
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
         (won,), (lost,) = measured

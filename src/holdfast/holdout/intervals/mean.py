@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from scipy.special import ndtri_exp
@@ -93,6 +94,8 @@ _ROOM_DEVIATIONS = 3.3
 #: Floating-point means and edges are off by far less than this part of the largest value.
 _HAIR = 1e-12
 _STEPS = 60
+_GRID = 1 << 30
+"""Means of values that are not counted are tried on a grid of so many steps."""
 
 
 @dataclass(frozen=True)
@@ -244,6 +247,21 @@ class MeanInterval:
             least, most = (least, mean) if above >= below else (mean, most)
         return min(max(arms(mean)) for mean in (least, most)) + 2 * self.hair
 
+    def passing(self, claimed: tuple[float, float], log_share: float) -> tuple[float, float] | None:
+        """The least and the greatest mean whose interval lies inside what a pass claims; None where no mean's does.
+
+        Both limits rise with the mean, so each is found by halving.
+        """
+        steps = self.n if self.family.whole else _GRID
+        length = self.high - self.low
+
+        def mean_at(step: int) -> float:
+            return step / steps if self.family.whole else self.low + length * (step / steps)
+
+        least = _first(steps, lambda step: self.at(mean_at(step), log_share)[0] >= claimed[0])
+        beyond = _first(steps, lambda step: self.at(mean_at(step), log_share)[1] > claimed[1])
+        return (mean_at(least), mean_at(beyond - 1)) if least < beyond else None
+
     def default_tolerance(self, guess: float, log_share: float, guess_rows: int | None = None) -> float:
         """Return the tolerance of a question that names none; more where the guess is the mean of few rows."""
         return room(log_share, self.n, guess_rows) * self.half_width(guess, log_share)
@@ -253,6 +271,15 @@ class MeanInterval:
         width = self.half_width(guess, log_share)
         length = 2 * (width if grid is None else grid)
         return OutwardCells(guess, max(0.0, tolerance - width), length, self.low, self.high)
+
+
+def _first(steps: int, holds: Callable[[int], bool]) -> int:
+    """The first of `0..steps` that holds, where all after it do too; `steps + 1` where none does."""
+    first, last = 0, steps + 1
+    while first < last:
+        middle = (first + last) // 2
+        first, last = (first, middle) if holds(middle) else (middle + 1, last)
+    return first
 
 
 def room(log_share: float, n: int, guess_rows: int | None) -> float:
