@@ -33,7 +33,7 @@ from holdfast.guard import (
 )
 from holdfast.guard import opening as opening_module
 from holdfast.guard.ledger import open_store
-from holdfast.holdout.final import Finalists, pair_weights
+from holdfast.holdout.final import Finalists, pair_forecast
 from tests.guard.questions.ends import CANDIDATES, ROWS, N, adds_up
 
 SALT = "5" * 32
@@ -248,7 +248,7 @@ def test_ranks_on_a_reserve_are_weighted_by_the_explored_rows(salted: None) -> N
     known = np.array([column[~reserved] for column in columns.values()], dtype=float)
     level = math.log(0.05 * 0.5) - 1e-12
     finalists = Finalists.of_columns(tested, 0.0, 1.0, True)
-    weighted = finalists.ranks(level, pair_weights(known, tested.shape[1], level), True)
+    weighted = finalists.ranks(level, pair_forecast(known, tested.shape[1], level), True)
     assert better == sorted([f"m{i}", f"m{j}"] for i, j in weighted.better)
     assert weighted.better != finalists.ranks(level, None, True).better, "even weights tell other pairs apart"
 

@@ -10,15 +10,31 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtri
 from scipy.stats import binom
 
 from holdfast.errors import InvalidParameter
 from holdfast.holdout import ranks as module
 from holdfast.holdout.final import Finalists
-from holdfast.holdout.ranks import Ranks, most_true, names_of, pair_statistics, rank, sign_p_values, weights_from
+from holdfast.holdout.ranks import (
+    Forecast,
+    Passing,
+    Ranks,
+    forecast_from,
+    most_true,
+    names_of,
+    pair_statistics,
+    rank,
+    sign_p_values,
+)
 
 LEVEL = 0.05
 HYPOTHESIS = settings(deadline=None, derandomize=True, max_examples=60)
+
+
+def weighted(weights: np.ndarray) -> Forecast:
+    """Weights that expect nothing of any pair."""
+    return Forecast(weights, np.zeros_like(weights))
 
 
 def closed(better: set[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -52,16 +68,18 @@ def p_values(seed: int, count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(25))
-@pytest.mark.parametrize("weighted", [False, True])
-def test_holm_is_holm_where_nothing_is_known_about_how_many_can_be_true(monkeypatch, seed, weighted):
+@pytest.mark.parametrize("uneven", [False, True])
+def test_holm_is_holm_where_nothing_is_known_about_how_many_can_be_true(monkeypatch, seed, uneven):
     count = 3 + seed % 5
     p = p_values(seed, count)
-    weights = np.random.default_rng(seed).uniform(0.1, 5, (count, count)) if weighted else np.ones((count, count))
+    weights = np.random.default_rng(seed).uniform(0.1, 5, (count, count)) if uneven else np.ones((count, count))
+    forecast = weighted(weights) if uneven else None
+    monkeypatch.setattr(module, "_EVENLY", 1.0)  # the whole level is for all at large
     plain = plain_holm(p, LEVEL, weights)
-    full = rank(np.log(p), math.log(LEVEL), weights).better
+    full = rank(np.log(p), math.log(LEVEL), forecast).better
     assert plain <= full  # a sharper count of what can be true only adds
     monkeypatch.setattr(module, "_MOST_EXACT", 0)
-    assert rank(np.log(p), math.log(LEVEL), weights).better == plain
+    assert rank(np.log(p), math.log(LEVEL), forecast).better == plain
     assert closed(set(full)) == full
 
 
@@ -171,14 +189,14 @@ def test_the_largest_set_that_is_not_told_apart():
 def test_weights_are_positive_and_add_up_to_one(count, n, others, log_level, seed):
     rng = np.random.default_rng(seed)
     columns = rng.random((count, 200)) < rng.random((count, 1))
-    weights = weights_from(pair_statistics(columns), n, others, log_level)
+    weights = forecast_from(pair_statistics(columns), n, others, log_level).weights
     off = ~np.eye(count, dtype=np.bool_)
     assert (weights[off] > 0).all()
     assert weights[off].sum() == pytest.approx(1)
     assert (weights[~off] == 0).all()
 
 
-def test_weights_from_other_rows_find_more():
+def test_forecast_from_other_rows_find_more():
     rng = np.random.default_rng(8)
     truth = np.linspace(0.5, 0.72, 12)
     more = []
@@ -188,16 +206,87 @@ def test_weights_from_other_rows_find_more():
         shared = rng.random(1000)
         other = (0.5 * shared + 0.5 * rng.random((12, 1000))) < truth[:, None]
         finalists = Finalists.of_columns(tested.astype(float), 0.0, 1.0, True)
-        weights = weights_from(pair_statistics(other), 500, 1000, math.log(LEVEL))
+        forecast = forecast_from(pair_statistics(other), 500, 1000, math.log(LEVEL))
         plain = finalists.ranks(math.log(LEVEL), None, True).separated
-        more.append(finalists.ranks(math.log(LEVEL), weights, True).separated - plain)
+        more.append(finalists.ranks(math.log(LEVEL), forecast, True).separated - plain)
     assert sum(more) > 0
+
+
+# --- where a level goes -----------------------------------------------------------------------------------------------
+
+
+def nested_claims(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Some claims, and the same with more of them; both closed under transitivity, in any order of the candidates."""
+    order, places = rng.permutation(count), rng.random((count, count))
+    few, many = np.zeros((count, count), dtype=np.bool_), np.zeros((count, count), dtype=np.bool_)
+    for i, j in itertools.combinations(range(count), 2):
+        few[order[i], order[j]], many[order[i], order[j]] = places[i, j] < 0.3, places[i, j] < 0.7
+    return module._closed(few), module._closed(few | many)
+
+
+def handed_on_twice(self: Passing, claimed: np.ndarray) -> tuple[np.ndarray, float]:
+    """Wrong on purpose: both of the closer pairs get all of a level."""
+    level, outside = self._initial.copy(), len(self._next)
+    for place in np.flatnonzero(claimed[self._pairs]).tolist():
+        given, level[place] = level[place], 0.0
+        for other in self._next[place] or [outside]:
+            level[other] += given
+    parts = np.zeros(claimed.shape)
+    parts[self._pairs] = level[:outside]
+    return parts, level[outside]
+
+
+def settled_either_way(self: Passing, claimed: np.ndarray) -> tuple[np.ndarray, float]:
+    """Wrong on purpose: a pair that is claimed the other way round hands on its level too."""
+    return right_levels(self, claimed | claimed.T)
+
+
+right_levels = Passing.levels
+
+
+@pytest.mark.parametrize("how", ["right", "handed on twice", "settled either way"])
+def test_levels_do_not_fall_and_add_up_to_the_whole(monkeypatch, how):
+    """Both conditions of the proof, for any forecast and any claims; each of two wrong versions breaks one of them."""
+    wrong = {"handed on twice": handed_on_twice, "settled either way": settled_either_way}
+    monkeypatch.setattr(Passing, "levels", wrong.get(how, right_levels))
+    rng = np.random.default_rng(5)
+    more_than_all = fallen = moved = 0
+    for _ in range(200):
+        count = int(rng.integers(2, 9))
+        passing = Passing(forecast_from(pair_statistics(rng.random((count, 40))), 100, 40, math.log(LEVEL)))
+        few, many = nested_claims(rng, count)
+        (before, outside), (after, further) = passing.levels(few), passing.levels(many)
+        more_than_all += any(
+            parts[~claims].sum() + out > 1 + 1e-9
+            for parts, claims, out in ((before, few, outside), (after, many, further))
+        )
+        fallen += bool((before > after + 1e-12)[~many].any() or outside > further + 1e-12)
+        moved += bool((after > before + 1e-6).any())
+    assert moved > 100
+    assert (more_than_all > 0) == (how == "handed on twice")
+    assert (fallen > 0) == (how == "settled either way")
+
+
+def test_handing_levels_to_closer_pairs_tells_more_apart(monkeypatch):
+    """As many rows and teams as in a small contest; against the same weights by Holm's method."""
+    rng = np.random.default_rng(21)
+    truth, gained = np.linspace(0.45, 0.7, 20), []
+    for _ in range(6):
+        rows = rng.normal(size=800)
+        columns = (rows + rng.normal(size=(20, 800))) / math.sqrt(2) < ndtri(truth)[:, None]
+        finalists = Finalists.of_columns(columns[:, :400].astype(float), 0.0, 1.0, True)
+        forecast = forecast_from(pair_statistics(columns[:, 400:]), 400, 400, math.log(LEVEL))
+        passed = finalists.ranks(math.log(LEVEL), forecast, True).separated
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "_EVENLY", 1.0)
+            gained.append(passed - finalists.ranks(math.log(LEVEL), forecast, True).separated)
+    assert sum(gained) > 10
 
 
 @pytest.mark.parametrize("wrong", [np.ones((2, 3)), np.zeros((3, 3)), np.full((3, 3), -1.0)])
 def test_wrong_weights_are_refused(wrong):
     with pytest.raises(InvalidParameter, match="weights"):
-        rank(np.zeros((3, 3)), math.log(LEVEL), wrong)
+        rank(np.zeros((3, 3)), math.log(LEVEL), weighted(wrong))
 
 
 def test_a_part_of_the_pairs_may_be_the_family():
@@ -230,13 +319,13 @@ def false_claims(truth: np.ndarray, how: str, seed: int, n: int = 120) -> int:
         if how == "each at the level":
             apart = {(i, j) for i, j in zip(*np.nonzero(sign_p_values(finalists.wins) <= log_level), strict=True)}
         else:
-            weights = None
+            forecast = None
             if how == "weights from the tested rows":
-                weights = weights_from(pair_statistics(columns), n, 20 * n, log_level)
-            elif how == "weights from other rows":
-                other = rng.random((count, 2 * n)) < truth[:, None]
-                weights = weights_from(pair_statistics(other), n, 2 * n, log_level)
-            apart = set(finalists.ranks(log_level, weights, how != "not alike").better)
+                forecast = forecast_from(pair_statistics(columns), n, 20 * n, log_level)
+            elif how in ("weights from other rows", "weights from misleading rows"):
+                other = rng.random((count, 2 * n)) < (truth if how.endswith("other rows") else 1 - truth)[:, None]
+                forecast = forecast_from(pair_statistics(other), n, 2 * n, log_level)
+            apart = set(finalists.ranks(log_level, forecast, how != "not alike").better)
         wrong += any(truth[i] <= truth[j] for i, j in apart)
     return wrong
 
@@ -245,7 +334,7 @@ EQUAL, STAIRS = np.full(8, 0.5), np.array([0.2, 0.2, 0.2, 0.55, 0.55, 0.9, 0.9, 
 
 
 @pytest.mark.parametrize("truth", [EQUAL, STAIRS], ids=["equal", "three groups"])
-@pytest.mark.parametrize("how", ["plain", "weights from other rows", "not alike"])
+@pytest.mark.parametrize("how", ["plain", "weights from other rows", "weights from misleading rows", "not alike"])
 def test_false_claims_are_as_rare_as_the_level_says(truth, how):
     """Also where some are told apart, which is where fewer hypotheses can be true and the thresholds grow."""
     assert false_claims(truth, how, seed=11) <= too_many()

@@ -215,7 +215,7 @@ def _not_guarded(store: Store, sample: Sample) -> str:
     """
     names = [name for name in store.datasets() if store.ledger(name).head().sequence]
     if not names:
-        return "policy must be given: this sample has no ledger yet"
+        return "policy must be given: this data set has no guard yet; pass Policy(questions=500), for example"
     known = f"{len(names):,} guards"
     if len(names) == 1:
         state = store.ledger(names[0]).look(GuardState.of)

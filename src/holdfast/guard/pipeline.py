@@ -300,9 +300,8 @@ def check(
             some = batch.items[first : first + _CHECKED_AT_ONCE]
             for item in some:
                 _bind(batch, item, state, ledger.look)
-            ledger.look(partial(_look_up, batch=batch, items=some, lookup=lookup))
-        if batch.open:
-            ledger.look(lambda view: _warm(view, batch))
+            is_last = first + _CHECKED_AT_ONCE >= len(batch.items)
+            ledger.look(partial(_look_up, batch=batch, items=some, lookup=lookup, warm=is_last))
     elif batch.items:
         ledger.look(lambda view: _check_each(view, batch, lookup))
     return batch
@@ -383,7 +382,6 @@ def _check_each(view: View, batch: Batch, lookup: _Lookup) -> None:
     for item in batch.items:
         _bind(batch, item, state, lambda read: read(view))
     _look_up(view, batch, batch.items, lookup)
-    _warm(view, batch)
 
 
 def require_may_end(policy: Policy, question: Question | Mapping[str, Any] | None, *, steward: bool) -> None:
@@ -437,8 +435,8 @@ def _bind(batch: Batch, item: _Item, state: GuardState, look: _Look) -> None:
     batch.attempt(item, step)
 
 
-def _look_up(view: View, batch: Batch, items: Sequence[_Item], lookup: _Lookup) -> None:
-    """Find the questions that were answered before, and refuse those that do not fit."""
+def _look_up(view: View, batch: Batch, items: Sequence[_Item], lookup: _Lookup, *, warm: bool = True) -> None:
+    """Find the questions that were answered before, and refuse those that do not fit; warm what is left at the end."""
     view.expect(*_wanted(items))
     state = state_of(view, batch.followers)
 
@@ -462,6 +460,8 @@ def _look_up(view: View, batch: Batch, items: Sequence[_Item], lookup: _Lookup) 
         if item.open:  # one that was refused leads nobody
             lookup.identities.add(item.bound.identity)
             lookup.keys.add(name)
+    if warm:
+        _warm(view, batch)
 
 
 def _warm(view: View, batch: Batch) -> None:
@@ -495,7 +495,7 @@ def _warm(view: View, batch: Batch) -> None:
         if cell not in warmed and (bound.warms_late or not late):
             warmed.add(cell)
             batch.attempt(item, partial(step, bound, item.prepared))
-        if state.policy.histories == "together":
+        if state.policy.histories == "together" and item is not leaders[-1]:
             accounts = accounts.settle(state.policy, None if bound.cost is not None else Message(True))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
@@ -336,7 +336,7 @@ class Policy:
         known = ", ".join(board.name for board in self.boards or ()) or "none"
         raise InvalidParameter(f"board must be one of the policy's ({known}), got {str(name)[:60]!r}")
 
-    @property
+    @cached_property
     def has_looks(self) -> bool:
         """Whether questions without noise may be asked; under a policy of means even checks have noise."""
         if self.answers == "means":

@@ -32,7 +32,16 @@ from holdfast.errors import InvalidParameter
 from holdfast.holdout.intervals.betting import Bets
 from holdfast.holdout.intervals.paired import MixtureBets
 from holdfast.holdout.intervals.procedure import Procedure, order
-from holdfast.holdout.ranks import Ranks, betting_p_values, names_of, pair_statistics, rank, sign_p_values, weights_from
+from holdfast.holdout.ranks import (
+    Forecast,
+    Ranks,
+    betting_p_values,
+    forecast_from,
+    names_of,
+    pair_statistics,
+    rank,
+    sign_p_values,
+)
 
 Array = npt.NDArray[np.float64]
 CLAIMS = ("intervals", "winner", "loss", "ranks")
@@ -139,13 +148,13 @@ class Finalists:
         """Bets on one value a row, in an order that was fixed before the rows and is not that of a sorted file."""
         return Bets.on(values[order(self.n)], low, high) if alike else MixtureBets.on(values, low, high)
 
-    def ranks(self, log_level: float, weights: Array | None, alike: bool) -> Ranks:
+    def ranks(self, log_level: float, forecast: Forecast | None, alike: bool) -> Ranks:
         """Return who is certainly better than whom."""
         count = self.count
         if count < 2:
             return Ranks(frozenset(), count)
         if self.wins is not None and alike:
-            return rank(sign_p_values(self.wins), log_level, weights)
+            return rank(sign_p_values(self.wins), log_level, forecast)
         if self.wins is not None:
             each = log_level - math.log(count * (count - 1))
             logs = np.zeros((count, count))
@@ -153,10 +162,10 @@ class Finalists:
                 won, lost = int(self.wins[i, j]), int(self.wins[j, i])
                 bets = MixtureBets.of_counts({1.0: won, -1.0: lost, 0.0: self.n - won - lost}, -1.0, 1.0)
                 logs[i, j] = bets.log_p_value(0.0, each)
-            return rank(logs, log_level, weights)
+            return rank(logs, log_level, forecast)
         assert self.columns is not None
         each = log_level - math.log(count * (count - 1))
-        return rank(betting_p_values(self.columns, self.low, self.high, each), log_level, weights)
+        return rank(betting_p_values(self.columns, self.low, self.high, each), log_level, forecast)
 
     def __repr__(self) -> str:
         return f"Finalists({self.count} of {self.n} rows)"
@@ -205,7 +214,7 @@ class MetricFinalists(Finalists):
         upper = self.procedures[better].interval(half, "upper")[1]
         return upper - self.procedures[worse].interval(half, "lower")[0]
 
-    def ranks(self, log_level: float, weights: Array | None, alike: bool) -> Ranks:
+    def ranks(self, log_level: float, forecast: Forecast | None, alike: bool) -> Ranks:
         """By intervals that do not meet: all of them hold at once."""
         each = log_level - math.log(self.count)
         ends = [one.interval(each) for one in self.procedures]
@@ -307,7 +316,7 @@ def decide_final(
     *,
     greater_is_better: bool = True,
     alike: bool = True,
-    weights: Array | None = None,
+    forecast: Forecast | None = None,
 ) -> FinalResult:
     """Show the finalists and claim what the split allows.
 
@@ -327,8 +336,8 @@ def decide_final(
         Whether the winner has the largest value.
     alike : bool
         Whether the rows are drawn alike. Rows that are merely independent have wider paired claims.
-    weights : matrix, optional
-        Weights of the ordered pairs for ranks, from other rows (`weights_from`).
+    forecast : Forecast, optional
+        What other rows say about the pairs, for ranks (`forecast_from`).
     """
     count, means = finalists.count, finalists.means
     claimed = dict(claims)
@@ -353,7 +362,7 @@ def decide_final(
     ranks: dict[str, tuple[int, int]] | None = None
     better: frozenset[tuple[str, str]] | None = None
     if "ranks" in at:
-        found = finalists.ranks(at["ranks"], weights, alike)
+        found = finalists.ranks(at["ranks"], forecast, alike)
         if not greater_is_better:
             found = Ranks(frozenset((j, i) for i, j in found.better), count)
         ranks, better = names_of(found, names)
@@ -391,8 +400,8 @@ def _winner_interval(
     return lower, max(lower, upper)
 
 
-def pair_weights(columns: Array, n: int, log_level: float) -> Array | None:
-    """Weights of the ordered pairs from columns of other rows; None where there is nothing to weigh."""
+def pair_forecast(columns: Array, n: int, log_level: float) -> Forecast | None:
+    """What columns of other rows say about the pairs; None where they say nothing."""
     if len(columns) < 2 or columns.shape[1] < 2:
         return None
-    return weights_from(pair_statistics(columns), n, columns.shape[1], log_level)
+    return forecast_from(pair_statistics(columns), n, columns.shape[1], log_level)

@@ -10,6 +10,15 @@ true one has a p-value so small is at most the level; and a claim that follows f
 Not all hypotheses that are left can be true at once: if i is better than j, no third one is equal to both. So "the
 weight of all that are not yet rejected" may be replaced by any bound of the weight that can be true where the claims
 so far are (Shaffer 1986), for up to that moment they are, and the proof stays the same. `most_true` has such a bound.
+
+Holm's method hands the level of a rejected hypothesis to all others alike, the hopeless ones included. Where other rows
+say which pairs are far apart (`Forecast`), most of it goes to the next closer pair of the same candidates instead
+(`Passing`), as in the graphs of Bretz, Maurer, Brannath and Posch (2009): with i better than j, to the next opponent of
+i and to the next opponent of j. Each hypothesis then has a level `level(C)` that depends on the claims C so far. The
+proof needs two things of it (Goeman and Solari 2010): it does not fall as claims are added, and where C holds all
+false hypotheses, the levels of the true ones add up to at most the whole. Then the first true hypothesis that is
+rejected had a level of at most what it has there, and some true one has a p-value so small with probability at most the
+sum.
 """
 
 from __future__ import annotations
@@ -29,10 +38,11 @@ from holdfast.holdout.intervals.paired import MixtureBets, log_sign_p_value
 
 Array = npt.NDArray[np.float64]
 _EVENLY = 0.1
-"""The part of the weight that every hypothesis has a share of, whatever other rows say."""
-_FIRST_STEP = 0.02
-"""The part of the level that weights are planned for. Holm's method hands on what early rejections set free, so the
-first step goes to pairs that are likely to be told apart at a small part of the level."""
+"""The part of the weight that every hypothesis has a share of, whatever other rows say; and the part of the level that
+is handed on to all alike."""
+_FIRST_STEP = 0.003
+"""The part of the level that weights are planned for. What early rejections set free is handed on, so the first step
+goes to pairs that are likely to be told apart at a small part of the level."""
 _GRID = 320
 _MOST_EXACT = 100
 """Candidates up to which it is worked out how many hypotheses can be true at once."""
@@ -74,10 +84,85 @@ class Ranks:
         return len({frozenset(pair) for pair in self.better})
 
 
+@dataclass(frozen=True)
+class Forecast:
+    """What other rows say about the pairs, fixed before the tested rows are read.
+
+    Attributes
+    ----------
+    weights : matrix
+        A positive weight of each ordered pair: how the level is divided at first.
+    statistics : matrix
+        Entry `[i, j]` says how much better i is expected to be than j. A level that is set free goes to pairs that are
+        expected to be closer.
+    """
+
+    weights: Array
+    statistics: Array
+
+
+class Passing:
+    """Where the level of a hypothesis goes when it is rejected: to the next closer pairs of its two candidates.
+
+    Only hypotheses in the expected direction take part: "i is no better than j" where i is expected to be better. Such
+    a pair hands half of its level to i and the next closer one of those that i is expected to beat, and half to j and
+    the next closer one of those that are expected to beat j; all of it to one of them where the other does not exist.
+    A pair with neither hands it to the hypotheses at large.
+
+    Examples
+    --------
+    >>> z = np.array([[0.0, 2.0, 5.0], [-2.0, 0.0, 3.0], [-5.0, -3.0, 0.0]])
+    >>> passing = Passing(Forecast(np.ones((3, 3)), z))
+    >>> nothing = np.zeros((3, 3), dtype=np.bool_)
+    >>> np.round(passing.levels(nothing)[0], 2).tolist()                       # a third for each expected pair
+    [[0.0, 0.33, 0.33], [0.0, 0.0, 0.33], [0.0, 0.0, 0.0]]
+    >>> claimed = nothing.copy()
+    >>> claimed[0, 2] = True                                                   # the pair that is furthest apart
+    >>> np.round(passing.levels(claimed)[0], 2).tolist()
+    [[0.0, 0.5, 0.0], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]]
+    """
+
+    def __init__(self, forecast: Forecast) -> None:
+        z, count = forecast.statistics, len(forecast.weights)
+        expected = (z > 0) | ((z == 0) & np.triu(np.ones((count, count), dtype=np.bool_), 1))
+        first, second = np.nonzero(expected)
+        order = np.lexsort((second, first, -z[first, second]))
+        self._pairs = first[order], second[order]
+        given = forecast.weights[self._pairs]
+        self._initial = [*(given / given.sum()).tolist(), 0.0]
+        pairs = [(int(i), int(j)) for i, j in zip(*self._pairs, strict=True)]
+        self._next: list[list[int]] = [[] for _ in pairs]
+        latest: dict[tuple[str, int], int] = {}
+        for place, (i, j) in enumerate(pairs):
+            for end in (("better", i), ("worse", j)):
+                if end in latest:
+                    self._next[latest[end]].append(place)
+                latest[end] = place
+
+    def levels(self, claimed: npt.NDArray[np.bool_]) -> tuple[Array, float]:
+        """The part of the level of each hypothesis where these are claimed, and the part that is for all at large.
+
+        Neither falls as claims are added. So a pair that is claimed the other way round has to keep its level: it was
+        tested at it.
+        """
+        level, outside = self._initial.copy(), len(self._next)
+        for place in np.flatnonzero(claimed[self._pairs]).tolist():  # those further apart come first
+            given, level[place] = level[place], 0.0
+            closer = self._next[place] or [outside]
+            for other in closer:
+                level[other] += given / len(closer)
+        parts = np.zeros(claimed.shape)
+        parts[self._pairs] = level[:outside]
+        return parts, level[outside]
+
+
 def rank(
-    log_p_values: Array, log_level: float, weights: Array | None = None, counted: npt.NDArray[np.bool_] | None = None
+    log_p_values: Array,
+    log_level: float,
+    forecast: Forecast | None = None,
+    counted: npt.NDArray[np.bool_] | None = None,
 ) -> Ranks:
-    """Weighted Holm with transitivity over all ordered pairs.
+    """Weighted Holm with transitivity over all ordered pairs, or with levels that go to the next closer pairs.
 
     Parameters
     ----------
@@ -85,10 +170,10 @@ def rank(
         Entry `[i, j]` is `ln` of the p-value of "i is no better than j"; the diagonal is ignored.
     log_level : float
         `ln` of the level of the whole family.
-    weights : matrix, optional
-        Positive weights of the hypotheses, fixed before the rows were read; equal ones if not given.
+    forecast : Forecast, optional
+        What other rows say, fixed before the tested rows were read; all pairs alike if not given.
     counted : matrix of truth values, optional
-        Which hypotheses belong to the family; all but the diagonal if not given.
+        Which hypotheses belong to the family, where there is no forecast; all but the diagonal if not given.
 
     Examples
     --------
@@ -98,19 +183,26 @@ def rank(
     """
     count = len(log_p_values)
     family = ~np.eye(count, dtype=np.bool_) if counted is None else counted & ~np.eye(count, dtype=np.bool_)
-    given = np.ones((count, count)) if weights is None else weights
-    if given.shape != (count, count) or np.any(given[family] <= 0):
+    weights = np.ones((count, count)) if forecast is None else forecast.weights
+    if weights.shape != (count, count) or np.any(weights[family] <= 0):
         raise InvalidParameter("weights must be a positive number for each ordered pair")
-    log_weights = np.log(given, where=family, out=np.full((count, count), -np.inf))
+    weights = np.where(family, weights, 0.0)
+    passing = None if forecast is None else Passing(forecast)
+    at_large = 1.0 if passing is None else _EVENLY
     claimed = np.zeros((count, count), dtype=np.bool_)
     while True:
-        left = most_true(np.where(family, given, 0.0), claimed)
+        left = most_true(weights, claimed)
         if left <= 0:
             break
-        found = family & ~claimed & (log_p_values <= log_level + log_weights - math.log(left) - 1e-12)
-        if not found.any():
+        parts = weights * (at_large / left)
+        if passing is not None:
+            closer, outside = passing.levels(claimed)
+            parts = (1 - at_large) * closer + parts * (1 + (1 - at_large) * outside / at_large)
+        with np.errstate(divide="ignore"):
+            rejected = family & ~claimed & (log_p_values <= log_level + np.log(parts) - 1e-12)
+        if not rejected.any():
             break
-        claimed = _closed(claimed | found)
+        claimed = _closed(claimed | rejected)
     pairs = zip(*np.nonzero(claimed), strict=True)
     return Ranks(frozenset((int(i), int(j)) for i, j in pairs if i != j), count)
 
@@ -187,13 +279,13 @@ def betting_p_values(columns: Array, low: float, high: float, log_level: float) 
     return logs
 
 
-def weights_from(statistics: Array, n: int, n_other: int, log_level: float) -> Array:
-    """Weights of all ordered pairs from what other rows say, as the levels of most expected rejections.
+def forecast_from(statistics: Array, n: int, n_other: int, log_level: float) -> Forecast:
+    """What other rows say about all ordered pairs; weights are the levels of most expected rejections.
 
     `statistics` are the normal statistics of the pairs on `n_other` rows. On `n` rows the statistic of a pair is then
     about `N(z, 1 + n/n_other)` with `z` theirs times `sqrt(n/n_other)`. The levels that maximise the expected number of
-    rejections, subject to their sum, a fiftieth of the level, are found by one multiplier. One tenth of the weight goes
-    to all evenly, so that little is lost where the other rows mislead.
+    rejections, subject to their sum, a small part of the level, are found by one multiplier. One tenth of the weight
+    goes to all evenly, so that little is lost where the other rows mislead.
 
     Parameters
     ----------
@@ -207,7 +299,7 @@ def weights_from(statistics: Array, n: int, n_other: int, log_level: float) -> A
     Examples
     --------
     >>> z = np.array([[0.0, 4.0, 0.1], [-4.0, 0.0, 0.1], [-0.1, -0.1, 0.0]])
-    >>> w = weights_from(z, 500, 1000, math.log(0.05))
+    >>> w = forecast_from(z, 500, 1000, math.log(0.05)).weights
     >>> bool(w[0, 1] > w[0, 2] > w[1, 0] > 0), round(float(w.sum()), 9)
     (True, 1.0)
     """
@@ -233,7 +325,7 @@ def weights_from(statistics: Array, n: int, n_other: int, log_level: float) -> A
     flat += (1 - _EVENLY) * (focused / total if total > 0 else 1 / z.size)
     weights = np.zeros((count, count))
     weights[off] = flat / flat.sum()
-    return weights
+    return Forecast(weights, statistics)
 
 
 def pair_statistics(columns: Array) -> Array:

@@ -29,7 +29,7 @@ from holdfast.holdout.final import (
     MetricFinalists,
     best_of,
     decide_final,
-    pair_weights,
+    pair_forecast,
     split_of,
 )
 from holdfast.holdout.intervals.procedure import Procedure
@@ -954,10 +954,10 @@ class ReusableHoldout(Run):
         known = known if other is None else self._other_rows(other, names, low, high)
         with self._run.deciding():
             log_level = self._final_level(phase)
-            weights = None if known is None or "ranks" not in split else pair_weights(known, finalists.n, log_level)
+            forecast = None if known is None or "ranks" not in split else pair_forecast(known, finalists.n, log_level)
             guarantee = self._run.guarantee(log_level, "final", self._run.course)
             result = decide_final(
-                finalists, names, log_level, split, guarantee, greater_is_better=greater_is_better, weights=weights
+                finalists, names, log_level, split, guarantee, greater_is_better=greater_is_better, forecast=forecast
             )
             self._phase += 1
             return dataclass_replace(result, revealed=self._run.reveal())

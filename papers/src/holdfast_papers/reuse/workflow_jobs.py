@@ -19,7 +19,7 @@ from scipy.special import gammaln
 
 from holdfast.bounds.one_question import clopper_pearson
 from holdfast.holdout import ReusableHoldout
-from holdfast.holdout.ranks import pair_statistics, rank, sign_p_values, weights_from
+from holdfast.holdout.ranks import forecast_from, pair_statistics, rank, sign_p_values
 from holdfast_papers.real_data import Right
 from holdfast_papers.reuse.workflow_data import Contest, Shape, contest
 
@@ -309,9 +309,9 @@ def contest_limits(shape: Shape, reserve: float, splits: int, seed: int) -> list
         gaps = played.true[:, None] - played.true[None, :]
         expected = np.divide(gaps * n, np.sqrt(differ), out=np.zeros_like(gaps), where=differ > 0)
         many = 1_000_000 * n  # rows that leave nothing uncertain
-        known = weights_from(expected * math.sqrt(many / n), n, many, level)
+        known = forecast_from(expected * math.sqrt(many / n), n, many, level)
         found.add(ORACLE, rank(p, level, known).separated, apart, larger=True)
-        usual = weights_from(pair_statistics(explored.astype(np.float64)), n, explored.shape[1], level)
+        usual = forecast_from(pair_statistics(explored.astype(np.float64)), n, explored.shape[1], level)
         found.add(MID_P, rank(_mid_p_values(wins, p), level, usual).separated, apart, larger=True)
     return found.jobs()
 

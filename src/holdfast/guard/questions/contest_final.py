@@ -43,7 +43,7 @@ from holdfast.holdout.final import (
     Finalists,
     MetricFinalists,
     decide_final,
-    pair_weights,
+    pair_forecast,
 )
 from holdfast.holdout.transcript import THEOREM
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from holdfast.guard.state import Progress
 
 MOST_WEIGHED = 20_000
-"""Explored rows that weights are computed from."""
+"""Explored rows that say which pairs are far apart."""
 MOST_CELLS = 400_000_000
 """Submissions times reserved rows that are compared value by value; 0/1 values are only counted."""
 DRAWN = (
@@ -296,7 +296,9 @@ class ContestFinale(Ending):
         log_level = plan.log_beta + math.log(plan.reserve_spending) - 1e-12
         guarantee = situation.guarantee(THEOREM, log_share=round(log_level, 6), interval="final")
         guarantee = replace(guarantee, assumption=ASSUMPTION if board.known_rows else DRAWN)
-        weights = None if explored is None else pair_weights(explored, n, log_level + math.log(CONTEST_SPLIT["ranks"]))
+        forecast = (
+            None if explored is None else pair_forecast(explored, n, log_level + math.log(CONTEST_SPLIT["ranks"]))
+        )
         labels = [one.label for one in self._finalists]
         parts = 1 + len(also)  # the intervals of every metric have an equal part of what is for intervals
         split = CONTEST_SPLIT | {"intervals": CONTEST_SPLIT["intervals"] / parts}
@@ -308,7 +310,7 @@ class ContestFinale(Ending):
             guarantee,
             greater_is_better=board.rising,
             alike=not board.known_rows,
-            weights=weights,
+            forecast=forecast,
         )
         each = log_level + math.log(split["intervals"]) - math.log(len(labels)) - 1e-12
         plain = found.to_dict()

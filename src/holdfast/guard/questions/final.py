@@ -24,7 +24,7 @@ from holdfast.guard.questions.reveal import Ending, revealed_words
 from holdfast.guard.questions.words import number
 from holdfast.holdout.final import Finalists, decide_final, split_of
 from holdfast.holdout.intervals.mean import MeanInterval
-from holdfast.holdout.ranks import Ranks, sign_statistics, weights_from
+from holdfast.holdout.ranks import Ranks, forecast_from, sign_statistics
 from holdfast.holdout.transcript import THEOREM
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Finale(Ending):
             one.fixed_sum.plan(schema)
 
     def gather(self, sample: Sample) -> Any:
-        """The columns of earlier questions, those of the finalists on the rows that the final is about, and weights.
+        """The columns of earlier questions, those of the finalists on the rows that the final is about, and a forecast.
 
         Where reserved rows are ranked, the explored ones say which pairs are likely to be told apart.
         """
@@ -199,7 +199,7 @@ class Finale(Ending):
             split_of(self._claims),
             guarantee,
             greater_is_better=not self._smaller,
-            weights=None if likely is None else weights_from(likely[0], finalists.n, likely[1], log_level),
+            forecast=None if likely is None else forecast_from(likely[0], finalists.n, likely[1], log_level),
         )
         plain = found.to_dict()
         details = {name: plain[name] for name in ("winner", "winner_interval", "loss_at_most", "ranks", "better", "n")}
@@ -244,6 +244,6 @@ class MeanFinalists(Finalists):
         gap = float(self.means[better] - self.means[worse])
         return min(length, interval.at(gap, log_share, "upper")[1] + interval.hair)
 
-    def ranks(self, log_level: float, weights: Any, alike: bool) -> Ranks:
+    def ranks(self, log_level: float, forecast: Any, alike: bool) -> Ranks:
         """Refused when the question is bound: sums do not say how often one beats the other."""
         raise QuestionRefused("ranks can only be claimed for conditions")
