@@ -146,13 +146,14 @@ def test_jobs_of_a_question(spark_session: SparkSession, file: Path) -> None:
     """The figures of docs/scale.md."""
     sample = hf.data.table(file, engine="spark", session=spark_session)
     many = [FixedSum(f"x + {at}", 0.0, 100.0) for at in range(64)]
+    more = [Count(f"x > {at}") for at in range(86)]
     counted = {
         "one": jobs(spark_session, lambda: sample.measure([Count("x > 2")])),
-        "sixteen": jobs(spark_session, lambda: sample.measure(many[:16])),
         "sixty-four": jobs(spark_session, lambda: sample.measure(many)),
+        "a hundred and fifty": jobs(spark_session, lambda: sample.measure([*many, *more])),
         "fingerprint": jobs(spark_session, sample.fingerprint),
     }
-    assert counted == {"one": 3, "sixteen": 3, "sixty-four": 9, "fingerprint": 2}
+    assert counted == {"one": 3, "sixty-four": 3, "a hundred and fifty": 5, "fingerprint": 2}
 
 
 def test_changed_rows_of_a_frame_are_found(spark_session: SparkSession, tmp_path: Path) -> None:

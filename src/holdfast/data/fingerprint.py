@@ -101,20 +101,15 @@ class Content:
     def of(cls, schema: Schema, batch: Batch) -> Content:
         """Return the content of a batch with the columns of a schema."""
         columns = sorted(schema, key=lambda column: column.name)
-        read = [(column, *words(column, batch[column.name])) for column in columns]
+        terms = [_Terms.of(column, batch[column.name]) for column in columns]
         rows = len(batch[columns[0].name][0])
         sums = [0] * LANES
         for start in range(0, rows, BLOCK):
             part = slice(start, min(start + BLOCK, rows))
             for lane in range(LANES):
                 state = np.full(part.stop - part.start, key_of(f"lane {lane}"), dtype=np.uint64)
-                for column, found, missing in read:
-                    key, none = _keys(lane, column.name)
-                    term = (found[lane] if isinstance(found, list) else found)[part] + key
-                    term *= _ODD
-                    if missing is not None:
-                        term[missing[part]] = none
-                    state ^= term
+                for column in terms:
+                    state ^= column.in_lane(lane, part)
                     mix(state)
                 sums[lane] += int(state.sum(dtype=np.uint64))
         return cls(tuple(one % 2**64 for one in sums), rows)
@@ -150,11 +145,44 @@ def mix(values: Words) -> None:
     values ^= shifted
 
 
-def words(column: Column, held: Held) -> tuple[Words | list[Words], NDArray[np.bool_] | None]:
-    """Equal for equal values whatever an engine handed over, a number for all lanes or one each: NaN is missing."""
-    values, missing = held
-    if isinstance(values, Texts):
-        return [values.hashes[lane][values.codes] for lane in range(LANES)], missing
+@dataclass(frozen=True, eq=False, repr=False)
+class _Terms:
+    """What the values of one column in a batch add to the state of their rows, in each lane."""
+
+    name: str
+    words: Words | list[Words]
+    """A number for each value, or those of the different texts in each lane."""
+    codes: NDArray[np.intp] | None
+    """Which of the different texts a row has."""
+    missing: NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, column: Column, held: Held) -> Self:
+        values, missing = held
+        if isinstance(values, Texts):
+            terms = [(values.hashes[lane] + _keys(lane, column.name)[0]) * _ODD for lane in range(LANES)]
+            return cls(column.name, terms, values.codes.astype(np.intp, copy=False), missing)
+        found, missing = words(column, values, missing)
+        return cls(column.name, found, None, missing)
+
+    def in_lane(self, lane: int, part: slice) -> Words:
+        """An array of its own for some rows."""
+        key, none = _keys(lane, self.name)
+        if self.codes is not None:
+            term = self.words[lane].take(self.codes[part])
+        else:
+            assert not isinstance(self.words, list)
+            term = self.words[part] + key
+            term *= _ODD
+        if self.missing is not None:
+            term[self.missing[part]] = none
+        return term
+
+
+def words(
+    column: Column, values: NDArray[Any], missing: NDArray[np.bool_] | None
+) -> tuple[Words, NDArray[np.bool_] | None]:
+    """A number for each value of a column that is no text, equal for equal values whatever an engine handed over."""
     if column.kind == "boolean":
         return values.astype(np.bool_).astype(np.uint64), missing
     if column.kind != "number":
@@ -244,8 +272,7 @@ def canonical(column: Column, held: Held) -> Values:
     if column.kind == "number":
         numbers = values.astype(np.float64, copy=False)
         return _numbers(numbers if missing is None else numbers[~missing])
-    found, _ = words(column, held)
-    assert not isinstance(found, list)
+    found, _ = words(column, values, missing)
     return Values(found if missing is None else found[~missing], True)
 
 
@@ -565,9 +592,7 @@ def held(column: Column, array: Any) -> Held:
         array = array.combine_chunks()
     missing = _numpy(pc.is_null(array), np.bool_) if array.null_count else None
     if column.kind == "text":
-        if pa.types.is_dictionary(array.type) or pa.types.is_integer(array.type):
-            array = pc.cast(array, pa.large_string())
-        coded = array.dictionary_encode()
+        coded = array if _is_coded(array) else _plain_texts(array).dictionary_encode()
         return Texts(_numpy(coded.indices, np.int32, missing), coded.dictionary.to_pylist() or [""]), missing
     if pa.types.is_temporal(array.type):
         return _times(array, missing), missing
@@ -576,6 +601,30 @@ def held(column: Column, array: Any) -> Held:
     type_, kind = _TYPES.get(column.kind, _TYPES["integer"])
     # Not safe: whole numbers above 2**53 become the nearest double, as in questions.
     return _numpy(array.cast(type_, safe=kind is np.int64), kind, missing), missing
+
+
+def _is_coded(array: Any) -> bool:
+    """Whether texts come as codes already, as Parquet files hold them, of far fewer different texts than rows."""
+    import pyarrow as pa
+
+    type_ = array.type
+    return bool(
+        pa.types.is_dictionary(type_)
+        and pa.types.is_int32(type_.index_type)
+        and pa.types.is_string(type_.value_type)
+        and not array.dictionary.null_count
+        and len(array.dictionary) <= len(array) // 8
+    )
+
+
+def _plain_texts(array: Any) -> Any:
+    """Texts as themselves; whole numbers as texts that write them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type) or pa.types.is_integer(array.type):
+        return pc.cast(array, pa.large_string())
+    return array
 
 
 _TYPES: dict[str, tuple[str, Any]] = {

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain, islice
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -18,6 +22,7 @@ from holdfast.data.statistics import Count, Statistic
 from holdfast.data.statistics.request import MOST_ROWS, Exact, Pass, Plan, passes
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
+P = TypeVar("P")
 T = TypeVar("T")
 Read = tuple[Content, dict[str, ColumnSummary]]
 """What one reading of all rows gives: their content, and a summary of each column that may tell them from others."""
@@ -26,6 +31,32 @@ Sums = dict[Plan, list[int]]
 
 _COUNTED_AT_ONCE = 200
 """Columns whose missing values one statement counts: these sums are plain, whatever `at_once` is."""
+
+
+def side_by_side(work: Callable[[P], T], parts: Iterable[P]) -> Iterator[T]:
+    """Results of work on parts, in order, by a thread for each processor; a part or two of each is in memory.
+
+    Parts are drawn by the caller's thread, and a single part is worked on there.
+
+    Examples
+    --------
+    >>> list(side_by_side(abs, [-1, 2, -3]))
+    [1, 2, 3]
+    """
+    drawn = iter(parts)
+    first = list(islice(drawn, 2))
+    if len(first) < 2:
+        yield from map(work, first)
+        return
+    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Future[T]] = deque()
+        for part in chain(first, drawn):
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+            waiting.append(pool.submit(work, part))
+        while waiting:
+            yield waiting.popleft().result()
 
 
 class Sample(NoCopy, ABC):
@@ -218,9 +249,12 @@ class Sample(NoCopy, ABC):
 
     def _read_all(self) -> Read:
         content, columns = Content(), dict[str, ColumnSummary]()
-        for batch in self.batches(self.schema.names):
-            content, columns = content + Content.of(self.schema, batch), added(columns, summaries(self.schema, batch))
+        for its_content, its_columns in side_by_side(self._read_batch, self.batches(self.schema.names)):
+            content, columns = content + its_content, added(columns, its_columns)
         return content, columns
+
+    def _read_batch(self, batch: Batch) -> Read:
+        return Content.of(self.schema, batch), summaries(self.schema, batch)
 
     def _key_sketch(self, column: Column) -> Sketch:
         return sketch(column, self.batches([column.name]))

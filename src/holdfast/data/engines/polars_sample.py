@@ -145,8 +145,9 @@ class PolarsSample(Sample):
             for name in self._files.names:
                 named = {column: value for column, value in self._files.held.get(name, {}).items() if column in columns}
                 inside = [column for column in columns if column not in named]
-                with pq.ParquetFile(opened(name), pre_buffer=False) as file:
-                    for part in file.iter_batches(ROWS, columns=inside, use_threads=False):
+                texts = [column for column in inside if self.schema[column].kind == "text"]
+                with pq.ParquetFile(opened(name), pre_buffer=False, read_dictionary=texts) as file:
+                    for part in file.iter_batches(ROWS, columns=inside):
                         yield _with(part, named, self._files.whole) if named else part
             return
         for part in self._frame.select(columns).collect_batches(

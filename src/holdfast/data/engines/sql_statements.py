@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from secrets import token_hex
 from typing import Any
 
 from holdfast.data.engines.sql_columns import OWN_WORDS, RawType, handed, handed_in_ibis, ibis_type
@@ -21,7 +22,18 @@ from holdfast.errors import SampleUnavailable
 
 _HANDED, _SOURCE = "holdfast_handed", "holdfast_source"
 """What statements call the rows as they are handed over, and as they are held where Ibis hands them over."""
+_SEEN = f"holdfast_seen_{token_hex(8)}"
+"""And as questions see them; no text in a question can be this."""
+_FENCED = ("postgres",)
+"""Dialects that would work out anew what questions see of a column wherever it is mentioned. They do not where a
+function stands next to it that may change from row to row; `clock_timestamp` is one that parallel workers may call."""
 _DIGESTS_AT_ONCE = 50
+_EXACT_AS_DOUBLE = 2**22
+"""Up to this many rows doubles add whole numbers up to 2**30 exactly, and faster: such sums stay below 2**53."""
+_FLOORS_DOUBLES = ("duckdb", "postgres")
+"""Dialects whose `floor` of a double is a double, and whose sums of doubles are doubles."""
+_COUNTS_CASES = ("duckdb",)
+"""Dialects that take three times as long for `count(*) filter (where ...)` as for `count(case when ... then 1 end)`."""
 _HELD: Mapping[RawType, str] = {
     "int64": "int64",
     "float32": "float32",
@@ -56,14 +68,16 @@ class Statements:
     digest : callable, optional
         What turns a value into a whole number below 2**30 in size, another one where the value is another. Every
         statement then adds up the digests of the columns that it reads, so that changed rows are found.
+    n : int, optional
+        How many rows there are, where it is known: few enough are added up as doubles.
 
     Examples
     --------
     >>> from holdfast.data.statistics import Count
     >>> schema = Schema({"b": "boolean"})
-    >>> statements = Statements("duckdb", schema, {"b": "boolean"}, "people")
+    >>> statements = Statements("postgres", schema, {"b": "boolean"}, "people")
     >>> statements.of([Pass(None, (Count("b").plan(schema),))])
-    'with holdfast_handed as (select "b" from people) SELECT COUNT(*) FILTER(WHERE "t1"."b") AS "a0", ...'
+    'with holdfast_handed as (select "b" from people) SELECT COUNT(*) FILTER(WHERE "t0"."b") AS "a0", ...'
     """
 
     dialect: str
@@ -73,6 +87,7 @@ class Statements:
     sets: bool = True
     others: frozenset[str] = frozenset()
     digest: Callable[[Any], Any] | None = None
+    n: int | None = None
 
     def rows(self, columns: Iterable[str]) -> str:
         """Return a statement that hands some columns over."""
@@ -136,11 +151,21 @@ class Statements:
     def _read(self, columns: Sequence[Column]) -> Any:
         import ibis
 
+        seen = self._seen(columns)
+        return ibis.table(seen.schema(), name=_SEEN) if self.dialect in _FENCED else seen
+
+    def _seen(self, columns: Sequence[Column]) -> Any:
+        import ibis
+
         raw = ibis.table({c.name: ibis_type(c, self.types[c.name]) for c in columns}, name=_HANDED)
         return ibis_columns.read(raw, Schema(columns), self.others)
 
-    def _written(self, query: Any, columns: Iterable[Column]) -> str:
-        return f"with {_HANDED} as ({self.rows(column.name for column in columns)}) {self._sql(query)}"
+    def _written(self, query: Any, columns: Sequence[Column]) -> str:
+        written = self._sql(query)
+        if self.dialect in _FENCED:
+            seen = f"select *, clock_timestamp() from ({self._sql(self._seen(columns))}) holdfast_seen"
+            written = written.replace(f'"{_SEEN}"', f"({seen})")
+        return f"with {_HANDED} as ({self.rows(column.name for column in columns)}) {written}"
 
     def _sql(self, query: Any) -> str:
         import ibis
@@ -158,17 +183,30 @@ class Statements:
         return ibis_columns.compile(one.cell, rows, self.others).cast("int64")
 
     def _total(self, plan: Plan, rows: Any) -> Any:
+        import ibis
+
         where = None if plan.counted is None else ibis_columns.compile(plan.counted, rows, self.others)
-        if plan.added is None:
-            return rows.count(where=where)
-        return ibis_columns.compile(plan.added, rows, self.others).cast("int64").sum(where=where)
+        if plan.added is not None:
+            return self._amount(plan.added, rows).sum(where=where)
+        if where is not None and self.dialect in _COUNTS_CASES:
+            return ibis.cases((where, ibis.literal(1)), else_=ibis.null("int8")).count()
+        return rows.count(where=where)
+
+    def _amount(self, added: Expression, rows: Any) -> Any:
+        """What a row adds, in the type that is added up exactly in the least time."""
+        as_double = self.dialect in _FLOORS_DOUBLES and self.n is not None and self.n <= _EXACT_AS_DOUBLE
+        floored = ibis_columns.floored(added, rows, self.others)
+        if floored is None:
+            amount = ibis_columns.compile(added, rows, self.others)
+            return amount if as_double else amount.cast("int64")
+        return ibis_columns.floor_double(floored) if as_double else floored.floor().cast("int64")
 
     def _added(self, plan: Plan, rows: Any) -> Any:
         """What a row adds, 0 where it does not count."""
         import ibis
 
         one, none = ibis.literal(1, type="int64"), ibis.literal(0, type="int64")
-        amount = one if plan.added is None else ibis_columns.compile(plan.added, rows, self.others).cast("int64")
+        amount = one if plan.added is None else self._amount(plan.added, rows)
         if plan.counted is None:
             return amount
         return ibis.cases((ibis_columns.compile(plan.counted, rows, self.others), amount), else_=none)

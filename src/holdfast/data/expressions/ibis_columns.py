@@ -83,6 +83,25 @@ def compile(expression: Expression, table: ir.Table, others: frozenset[str] = fr
     return _Compiler(expression, table, others).of(expression.node)
 
 
+def floored(expression: Expression, table: ir.Table, others: frozenset[str] = frozenset()) -> Any | None:
+    """What is under the `floor` of an expression whose outermost form is one, and below 53 bits; else None.
+
+    So that the whole number can be added up as it is, and not by way of a double.
+    """
+    node = expression.node
+    if not (isinstance(node, tree.Call) and node.function == "floor"):
+        return None
+    size = expression.facts[node.arguments[0]].size
+    if size is None or not size.small_whole:
+        return None
+    return _Compiler(expression, table, others).of(node.arguments[0])
+
+
+def floor_double(value: Any) -> Any:
+    """The floor of a double as a double, for engines whose `floor` gives one."""
+    return _builtin("floor", "float64")(value)
+
+
 def _number(value: float) -> Any:
     import ibis
 
@@ -261,15 +280,15 @@ class _Compiler:
 
 
 @cache
-def _builtin(name: str) -> Any:
-    """A function of text that every engine that is asked has under this name."""
+def _builtin(name: str, kind: str = "string") -> Any:
+    """A function, of a kind to the same kind, that every engine that is asked has under this name."""
     import ibis
 
-    def function(text):  # type: ignore[no-untyped-def]
+    def function(value):  # type: ignore[no-untyped-def]
         """Compiled to the engine's own."""
 
     function.__name__ = name
-    return ibis.udf.scalar.builtin(name=name, signature=(("string",), "string"))(function)
+    return ibis.udf.scalar.builtin(name=name, signature=((kind,), kind))(function)
 
 
 def _at_least_0(length: Any) -> Any:
