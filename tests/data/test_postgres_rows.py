@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from holdfast.data import table
-from holdfast.data.statistics import FixedSum
+from holdfast.data.statistics import Count, FixedSum
 from holdfast.errors import InvalidParameter, SampleUnavailable
 from tests.services.postgres import Server
 
@@ -125,6 +125,30 @@ def test_changed_rows_of_a_table_are_found(postgres_url: str, change: str, parti
                 sample.measure([FixedSum("x", 0, 100)])
             with pytest.raises(SampleUnavailable, match="no longer has the rows"):
                 sample.fingerprint()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update people set x = x + 1 where i = 3",
+        "update people set x = case i when 3 then 4 when 4 then 3 else x end",
+        "delete from people where i = 3; insert into people values (3, 3, 'other')",
+    ],
+)
+def test_changed_rows_behind_a_view_are_found(postgres_url: str, change: str) -> None:
+    """Also where the values of a column are only exchanged between rows."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("create table people (i int, x double precision, s text)")
+        connection.execute("insert into people select i, i, 'a' from generate_series(1, 50) i")
+        connection.execute("create view seen as select i, x, s from people")
+        with table(postgres_url, table="seen") as sample:
+            assert sample.measure([Count("x > 3 and i = 4")]) == [(1,)]
+            fingerprint = sample.fingerprint()
+            connection.execute(change)  # type: ignore[call-overload]
+            with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                sample.measure([Count("x > 3 and i = 4")])
+        with table(postgres_url, table="seen") as sample:
+            assert sample.fingerprint() != fingerprint
 
 
 def test_a_transaction_that_began_before_and_ended_after_the_opening_is_found(postgres_url: str) -> None:

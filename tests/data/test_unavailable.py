@@ -179,6 +179,31 @@ def test_a_duckdb_database_in_use_is_refused_and_can_only_be_read(tmp_path: Path
     refused(lambda: table(tmp_path / "none.duckdb", table="t"))
 
 
+@pytest.mark.parametrize("how", ["over", "replaced", "removed", "cut off"])
+def test_a_duckdb_database_that_was_exchanged_is_noticed(tmp_path: Path, how: str) -> None:
+    """Its engine keeps what it has read, and would go on to read what it has not from the other content."""
+    import duckdb
+
+    path, other = tmp_path / "a.duckdb", tmp_path / "b.duckdb"
+    for place, share in ((path, 2), (other, 3)):
+        with duckdb.connect(str(place)) as writer:
+            writer.execute(f"create table people as select i % {share} = 0 as b from range(5000) t(i)")
+    with table(path, table="people") as sample:
+        assert sample.measure([Count("b")]) == [(2500,)]
+        if how == "over":
+            times = path.stat()
+            path.write_bytes(other.read_bytes())
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        elif how == "replaced":
+            other.replace(path)
+        elif how == "removed":
+            path.unlink()
+        else:
+            os.truncate(path, path.stat().st_size // 2)
+        for ask in (lambda: sample.measure([Count("b")]), sample.fingerprint):
+            assert "open it again" in refused(ask)
+
+
 def test_duckdb_compares_text_letter_by_letter_whatever_the_collation(tmp_path: Path) -> None:
     import duckdb
 

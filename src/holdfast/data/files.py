@@ -67,7 +67,7 @@ class Files:
     ----------
     given : tuple of str
         Files, folders, patterns with `*`, or addresses, as they were given.
-    format : {"parquet", "csv"}
+    format : {"parquet", "csv", "database"}
         What they hold.
     state : State
         The files as they were.
@@ -128,6 +128,11 @@ class Files:
         given = (str(path / "**" / "*"),)
         state = _state(given, False)
         return cls(given, "parquet", state) if state else None
+
+    @classmethod
+    def database(cls, path: Path) -> Files:
+        """The file of a database, which its engine reads, to find that it was replaced or written over."""
+        return cls((str(path),), "database", _state((str(path),), False))
 
     @property
     def path(self) -> Path:

@@ -47,7 +47,10 @@ _CSV, _SOURCE = "holdfast_rows", "holdfast_source"
 
 
 class DuckDBSample(Sample):
-    """Rows in a file or in a table of a DuckDB database, which is opened to be read only."""
+    """Rows in a file or in a table of a DuckDB database, which is opened to be read only.
+
+    DuckDB keeps writers away from a database that it reads, but nobody from writing over the file: it is watched too.
+    """
 
     engine = "duckdb"
     at_once = 64
@@ -97,6 +100,7 @@ class DuckDBSample(Sample):
         files = source if isinstance(source, Files) else None
         if files is None and table is None:
             raise InvalidParameter("table must name the table of the database that holds the rows")
+        watched = files if files is not None else Files.database(Path(str(source)))
         known = memory.recall() if memory is not None else None
         with _reading(files):
             connection = _connect(source, memory_mb)
@@ -106,14 +110,14 @@ class DuckDBSample(Sample):
                     schema, n = (known.schema, known.n) if known else csv_files.examine(files.path, declared)
                     held = {column.name: _RAW[column.kind] for column in schema}
                     statements = Statements("duckdb", schema, held, _CSV, n=n)
-                    return cls(connection, statements, n, row_key, files, memory, known)
+                    return cls(connection, statements, n, row_key, watched, memory, known)
                 rows, types, raw = _parquet(files) if files is not None else _table(connection, str(table))
                 schema = settled({name: kind_of(r) for name, r in raw.items()}, declared, types)
                 if files is not None and known is None:
                     check_texts(files, schema)
                 used = {name: r for name, r in raw.items() if r is not None and name in schema}
                 n = int(connection.execute(f"select count(*) from {rows}").fetchall()[0][0])
-            return cls(connection, Statements("duckdb", schema, used, rows, n=n), n, row_key, files, memory, known)
+            return cls(connection, Statements("duckdb", schema, used, rows, n=n), n, row_key, watched, memory, known)
         except BaseException:
             connection.close()
             raise

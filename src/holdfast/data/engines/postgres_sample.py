@@ -53,6 +53,8 @@ where c.oid = to_regclass(%s) and c.relkind in ('r', 'v', 'm', 'p', 'f')
 """
 _VERSIONS = "select count(*), sum(hashint8extended(xmin::text::bigint, 0)) from {table}"
 """How many rows there are, and what the transactions that wrote them add up to, each hashed."""
+_VALUES = "select count(*), sum(hashtextextended(read::text, 0)) from (select {columns} from {table}) read"
+"""The same of the values of whole rows."""
 
 
 class PostgresSample(Sample):
@@ -61,7 +63,7 @@ class PostgresSample(Sample):
     Every row of a table says which transaction wrote it. What these add up to, as a multiset, is read when the table is
     opened and again for a question, in the snapshot of the question, unless that snapshot sees the same transactions as
     the last one that was compared: so a row that was changed, exchanged or put back is found. Rows behind a view or in
-    a foreign table do not say it: there only their number is compared.
+    a foreign table do not say it: there their values are hashed row by row, once in each call of `measure`.
 
     The connection can only read, is opened again once where it was lost, and gives up after `timeout` seconds.
     """
@@ -128,17 +130,21 @@ class PostgresSample(Sample):
         """Refuse to go on where the table, a column or a row is not what it was when the sample was opened."""
         self._table.check(connection, self.schema)
         if not self._table.has_versions:
+            columns = ", ".join(_quoted(name) for name in self.schema.names)
+            self._require(connection.execute(_VALUES.format(columns=columns, table=self._table.quoted)).fetchone())
             return
         # The same snapshot, seen by the same connection, has the same rows: no transaction ended in between.
         seen = (connection, _one(connection, "select txid_current_snapshot()::text"))
         if self._seen is not None and self._seen[0] is connection and self._seen[1] == seen[1]:
             return
-        versions = connection.execute(_VERSIONS.format(table=self._table.quoted)).fetchone()
+        self._require(connection.execute(_VERSIONS.format(table=self._table.quoted)).fetchone())
+        self._seen = seen
+
+    def _require(self, versions: tuple[Any, ...]) -> None:
         if self._versions is None:
             self._versions = versions
         if versions != self._versions or versions[0] != self.n:
             raise SampleUnavailable(CHANGED)
-        self._seen = seen
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows as a stream of text that Arrow reads into columns."""
@@ -207,14 +213,14 @@ class _Table:
     def __init__(self, oid: int, database: str, name: str, has_versions: bool, types: Mapping[str, str]) -> None:
         self.oid, self.database, self.name, self.types = oid, database, name, types
         self.has_versions = has_versions
-        self.quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (database, name))
+        self.quoted = f"{_quoted(database)}.{_quoted(name)}"
 
     @classmethod
     def find(cls, connection: Any, table: str) -> _Table:
         if _one(connection, "select current_setting('server_encoding')") != "UTF8":
             raise InvalidParameter("the database must have the encoding UTF8, so that text has the same length there")
         # A name is looked up where the owner's settings say, then nothing else is.
-        named = ".".join('"' + part.replace('"', '""') + '"' for part in table.split("."))
+        named = ".".join(map(_quoted, table.split(".")))
         row = connection.execute(_TABLE, (named,)).fetchone()
         if row is None:
             raise SampleUnavailable(f"there is no table {table} that this user may see")
@@ -236,6 +242,10 @@ class _Table:
         types = {} if row is None or row[0] != self.oid else self._types(connection, self.oid)
         if any(types.get(name) != self.types[name] for name in schema.names):
             raise SampleUnavailable(CHANGED)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 class _Link:
