@@ -11,8 +11,11 @@ import polars as pl
 import pytest
 
 from holdfast.data import Schema, table
+from holdfast.data.restricted import drawn
 from holdfast.data.statistics import Count, FixedSum
 from holdfast.errors import InvalidParameter, SampleUnavailable
+from holdfast.guard import Board
+from holdfast.guard.scoring.tally import tally
 from tests.data import kept
 from tests.data.test_same_everywhere import HELD, agree
 
@@ -61,6 +64,35 @@ def test_fingerprint_and_sketch_are_made_by_the_workers(spark_session: SparkSess
     assert here.identity().column_digests == there.identity().column_digests
     parts = list(there.batches(["id"]))
     assert sorted(int(i) for part in parts for i in part["id"][0]) == sorted(ids)  # type: ignore[union-attr]
+
+
+def test_scores_are_added_up_by_the_workers(
+    spark_session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all rows and of the explored ones; no row comes here."""
+    random = Random(4)
+    rows = [{"id": i, "rich": random.random() < 0.4, "pay": random.gauss(50, 20)} for i in range(2_000)]
+    schema = Schema({"id": "integer not null", "rich": "boolean not null", "pay": "number not null"})
+    path = kept.parquet(tmp_path / "people.parquet", rows, schema)
+    here, there = table(path), table(path, engine="spark", session=spark_session)
+    salt = "a" * 32
+    pairs = [(here, there), (drawn(here, "id", salt, [0.3]), drawn(there, "id", salt, [0.3]))]
+    monkeypatch.setattr(type(there), "batches", None)
+    for board in (
+        Board("accuracy", key="id", label="rich", metric="accuracy"),
+        Board("auc", key="id", label="rich", metric="auc"),
+        Board("mae", key="id", label="pay", metric="mae", low=0, high=100),
+    ):
+        values = [random.random() < 0.4 if board.metric == "accuracy" else random.random() for _ in range(1_500)]
+        counted = tally(board, schema, dict(enumerate(values)))
+
+        def add(before: Any, batch: Any, counted: Any = counted, label: str = board.label) -> Any:
+            return counted.add(before, batch["id"], batch[label])
+
+        for one, other in pairs:
+            wanted = one.total(("id", board.label), counted.start, add).tolist()
+            assert other.total(("id", board.label), counted.start, add).tolist() == wanted
+            assert wanted[-1] == one.n
 
 
 def test_changes_under_a_running_sample(spark_session: SparkSession, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from holdfast.data.expressions import checked, tree
 from holdfast.data.expressions.python_rows import in_bucket
 from holdfast.data.fingerprint import Batch, Held, Texts
 from holdfast.data.identity import Identity
-from holdfast.data.sample import Sample, Sums
+from holdfast.data.sample import Numbers, Sample, Sums
 from holdfast.data.statistics import Count
 from holdfast.data.statistics.request import Pass, Plan
 from holdfast.errors import InvalidParameter
@@ -79,6 +79,45 @@ def drawn(sample: Sample, key: str, salt: str, parts: Sequence[float]) -> Restri
     return Restricted(sample, explored, counts[0], key, salt, (ends[-1], BUCKETS), reserves)
 
 
+class _Buckets:
+    """Which rows are inside, from `first` to below `last`. It can be sent to workers, without what it remembers."""
+
+    def __init__(self, key: str, salt: str, first: int, last: int) -> None:
+        self.key, self._salt, self._first, self._last = key, salt, first, last
+        self._drawn: dict[bytes, NDArray[np.bool_]] = {}
+
+    def __reduce__(self) -> tuple[type[_Buckets], tuple[str, str, int, int]]:
+        return _Buckets, (self.key, self._salt, self._first, self._last)
+
+    def inside(self, batch: Batch, columns: Sequence[str]) -> Batch:
+        """The rows of a batch whose key is in the buckets."""
+        values, missing = batch[self.key]
+        if isinstance(values, Texts):
+            text = "\x00".join(map(str, values.distinct)).encode("utf-8", "replace")
+            keep = self._drawn_once(list(values.distinct), text)[values.codes]
+        else:
+            distinct, places = np.unique(values, return_inverse=True)
+            text = distinct.dtype.str.encode() + distinct.tobytes()
+            keep = self._drawn_once(distinct.tolist(), text)[places.ravel()]
+        if missing is not None:
+            keep = np.where(missing, self._is_inside(None), keep)
+        return {name: _kept(batch[name], keep) for name in columns}
+
+    def _is_inside(self, value: Any) -> bool:
+        return in_bucket(value, self._salt, self._last) and not in_bucket(value, self._salt, self._first)
+
+    def _drawn_once(self, distinct: list[Any], text: bytes) -> NDArray[np.bool_]:
+        """Which of these are inside: remembered, because every submission to a board reads the same keys."""
+        name = hashlib.sha256(text).digest()
+        known = self._drawn.get(name)
+        if known is None:
+            if sum(map(len, self._drawn.values())) + len(distinct) > _MOST_KNOWN:
+                self._drawn.clear()
+            known = np.array([self._is_inside(value) for value in distinct], dtype=np.bool_)
+            self._drawn[name] = known
+        return known
+
+
 class Restricted(Sample):
     """The rows of another sample whose key is in some buckets."""
 
@@ -94,8 +133,7 @@ class Restricted(Sample):
     ) -> None:
         super().__init__(sample.schema, n, sample.row_key)
         self._sample, self._condition, self._reserves = sample, condition, reserves
-        self._key, self._salt, self._buckets = key, salt, buckets
-        self._drawn: dict[bytes, NDArray[np.bool_]] = {}
+        self._buckets = _Buckets(key, salt, *buckets)
         self.engine, self.at_once = sample.engine, sample.at_once
 
     @property
@@ -120,43 +158,27 @@ class Restricted(Sample):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """These rows, some at a time."""
-        wanted = tuple(dict.fromkeys((*columns, self._key)))
-        for batch in self._sample.batches(wanted):
-            yield self._inside(batch, columns)
+        for batch in self._sample.batches(self._with_key(columns)):
+            yield self._buckets.inside(batch, columns)
 
     def fold(self, columns: Sequence[str], start: Callable[[], T], add: Callable[[T, Batch], T]) -> T:
         """Read some columns of these rows through once."""
-        wanted = tuple(dict.fromkeys((*columns, self._key)))
-        return self._sample.fold(wanted, start, lambda before, batch: add(before, self._inside(batch, columns)))
+        inside = self._buckets.inside
+        return self._sample.fold(
+            self._with_key(columns), start, lambda before, batch: add(before, inside(batch, columns))
+        )
 
-    def _inside(self, batch: Batch, columns: Sequence[str]) -> Batch:
-        """The rows of a batch whose key is in the buckets."""
-        values, missing = batch[self._key]
-        first, last = self._buckets
+    def total(
+        self, columns: Sequence[str], start: Callable[[], Numbers], add: Callable[[Numbers, Batch], Numbers]
+    ) -> Numbers:
+        """Whole numbers that these rows add up to."""
+        inside = self._buckets.inside
+        return self._sample.total(
+            self._with_key(columns), start, lambda before, batch: add(before, inside(batch, columns))
+        )
 
-        def inside(value: Any) -> bool:
-            return in_bucket(value, self._salt, last) and not in_bucket(value, self._salt, first)
-
-        def drawn_once(distinct: list[Any], text: bytes) -> NDArray[np.bool_]:
-            """Return which of these are inside: remembered, because every submission to a board reads the same keys."""
-            name = hashlib.sha256(text).digest()
-            known = self._drawn.get(name)
-            if known is None:
-                if sum(map(len, self._drawn.values())) + len(distinct) > _MOST_KNOWN:
-                    self._drawn.clear()
-                known = self._drawn[name] = np.array([inside(value) for value in distinct], dtype=np.bool_)
-            return known
-
-        if isinstance(values, Texts):
-            keep = drawn_once(list(values.distinct), "\x00".join(map(str, values.distinct)).encode("utf-8", "replace"))[
-                values.codes
-            ]
-        else:
-            distinct, places = np.unique(values, return_inverse=True)
-            keep = drawn_once(distinct.tolist(), distinct.dtype.str.encode() + distinct.tobytes())[places.ravel()]
-        if missing is not None:
-            keep = np.where(missing, inside(None), keep)
-        return {name: _kept(batch[name], keep) for name in columns}
+    def _with_key(self, columns: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*columns, self._buckets.key)))
 
     def identity(self) -> Identity:
         """That of all rows: a part of them is guarded by the same ledger."""

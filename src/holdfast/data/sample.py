@@ -12,6 +12,9 @@ from itertools import chain, islice
 from types import TracebackType
 from typing import Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from holdfast.core.copying import NoCopy
 from holdfast.data.expressions import tree
 from holdfast.data.files import CHANGED
@@ -24,6 +27,7 @@ from holdfast.errors import InvalidParameter, SampleUnavailable
 
 P = TypeVar("P")
 T = TypeVar("T")
+Numbers = NDArray[np.int64]
 Read = tuple[Content, dict[str, ColumnSummary]]
 """What one reading of all rows gives: their content, and a summary of each column that may tell them from others."""
 Sums = dict[Plan, list[int]]
@@ -205,6 +209,22 @@ class Sample(NoCopy, ABC):
             return made
 
         return self._again(work)
+
+    def total(
+        self, columns: Sequence[str], start: Callable[[], Numbers], add: Callable[[Numbers, Batch], Numbers]
+    ) -> Numbers:
+        """The same for whole numbers that are added up; a cluster does it where the rows are. Secret.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The columns that are read.
+        start : callable
+            Zeros, one for each number. On a cluster it is called for every part of the rows.
+        add : callable
+            Counts a batch in. On a cluster it is sent to the workers, with all that it refers to.
+        """
+        return self.fold(columns, start, add)
 
     def _again(self, work: Callable[[], T]) -> T:
         """Do work that reads the rows; engines that can lose a connection do it once more."""

@@ -6,11 +6,13 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from holdfast.core.extras import named_extras
 from holdfast.data import fingerprint
@@ -18,7 +20,7 @@ from holdfast.data.engines.sql_columns import RawType, handed, kind_of
 from holdfast.data.engines.sql_statements import Statements, bundles, gather
 from holdfast.data.files import CHANGED, Files, check_texts, is_elsewhere, parquet_raw, parquet_types, parts_differ
 from holdfast.data.fingerprint import Batch, ColumnSummary, Content, Sketch, added, summaries
-from holdfast.data.sample import Read, Sample, Sums
+from holdfast.data.sample import Numbers, Read, Sample, Sums
 from holdfast.data.schema import Column, Declared, Schema, settled
 from holdfast.data.statistics.request import Pass
 from holdfast.errors import InvalidParameter, SampleUnavailable
@@ -183,6 +185,18 @@ class SparkSample(Sample):
             columns = added(columns, {name: ColumnSummary.from_dict(one) for name, one in plain["columns"].items()})
         return content, columns
 
+    def total(
+        self, columns: Sequence[str], start: Callable[[], Numbers], add: Callable[[Numbers, Batch], Numbers]
+    ) -> Numbers:
+        """Each worker adds up its own rows; whole numbers come back, not rows."""
+        self._check_open()
+        with _reading(self._files):
+            frame = self._handed(columns)
+            work = functools.partial(_totals, self.schema.to_dict(), tuple(columns), start, add)
+            parts = frame.mapInArrow(work, "part array<bigint>").collect()
+        self._check_digests()
+        return sum((np.array(part[0], dtype=np.int64) for part in parts), start())
+
     def _digests(self) -> dict[str, int]:
         return self._statements.digests(lambda statement: self._rows([statement])[0], self.n)
 
@@ -228,6 +242,22 @@ def _contents(plain: dict[str, Any], parts: Any) -> Any:
         "columns": {name: summary.to_dict() for name, summary in columns.items()},
     }
     yield pa.record_batch({"part": [json.dumps(found)]})
+
+
+def _totals(
+    plain: dict[str, Any],
+    columns: tuple[str, ...],
+    start: Callable[[], Numbers],
+    add: Callable[[Numbers, Batch], Numbers],
+    parts: Any,
+) -> Any:
+    """On a worker: what its rows add up to."""
+    import pyarrow as pa
+
+    schema, numbers = Schema.from_dict(plain), start()
+    for part in parts:
+        numbers = add(numbers, fingerprint.batch(schema, columns, part))
+    yield pa.record_batch({"part": pa.array([numbers.tolist()], pa.list_(pa.int64()))})
 
 
 def _sketches(plain: dict[str, Any], parts: Any) -> Any:

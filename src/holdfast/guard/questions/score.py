@@ -315,7 +315,7 @@ class Scored(Bound):
             if predictions is None:
                 return ()
             counted = tally(board, sample.schema, predictions)
-        sums = sample.fold(
+        sums = sample.total(
             (board.key, board.label),
             counted.start,
             lambda before, batch: counted.add(before, batch[board.key], batch[board.label]),
