@@ -20,6 +20,7 @@ from holdfast.accounting import GDP, Cost, PureDP
 from holdfast.bounds import interval
 from holdfast.bounds.numerics.exact import left_to_chance
 from holdfast.core import arguments
+from holdfast.data.expressions import expression
 from holdfast.data.schema import Schema
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.columns import check_declared, declared_columns
@@ -76,6 +77,7 @@ class Intended:
         return plain_words(self.question)
 
 
+_DECLARE = "a study declares each column: its low and high, its categories, or its kind, such as 'text'"
 _OF_GUESSES = ("guess", "guesses", "tolerance", "show", "guess_rows", "side", "risk", "stake", "where_share")
 
 
@@ -148,7 +150,7 @@ class Study:
             raise InvalidParameter(f"questions must be a list of 1 to {_MOST_LINES} questions")
         made = cls(
             arguments.whole("n", rows, at_least=2, at_most=10**12),
-            tuple(_intended(line, at) for at, line in enumerate(lines, start=1)),
+            tuple(_intended(line, at, known) for at, line in enumerate(lines, start=1)),
             known,
             columns,
             arguments.probability("confidence", plain.get("confidence", 0.95)),
@@ -321,7 +323,7 @@ def _columns(given: Any) -> tuple[dict[str, Any], dict[str, str]]:
     return declared, kinds
 
 
-def _intended(line: Any, at: int) -> Intended:
+def _intended(line: Any, at: int, schema: Schema) -> Intended:
     """One line of a study."""
     if not isinstance(line, Mapping) or line.get("kind") not in Question.kinds():
         known = ", ".join(kind for kind, made in Question.kinds().items() if not made.needs_board and not made.ends_run)
@@ -334,9 +336,24 @@ def _intended(line: Any, at: int) -> Intended:
         count = arguments.whole("count", line.get("count", 1), at_least=1, at_most=_MOST_QUESTIONS)
         adaptive = arguments.whole("adaptive", line.get("adaptive", count), at_least=0, at_most=count)
         Question.from_dict(plain | ({"kind": "check"} if plain["kind"] == "mean" and "guess" in plain else {}))
+        _check_columns(plain, schema)
     except InvalidParameter as error:
         raise InvalidParameter(f"questions, number {at}: {error}") from None
     return Intended(plain, count, adaptive)
+
+
+def _check_columns(plain: Mapping[str, Any], schema: Schema) -> None:
+    """Refuse a question about columns that the study does not declare, before any policy is tried."""
+    try:
+        for name in ("expression", "a", "b", "first", "second", "where"):
+            if plain.get(name) is not None:
+                expression(plain[name], schema)
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{error}; {_DECLARE}") from None
+    by = plain.get("by", plain.get("column", ()))
+    for name in (by,) if isinstance(by, str) else by if isinstance(by, (list, tuple)) else ():
+        if name not in schema:
+            raise InvalidParameter(f"by and column must name columns of the study, got {str(name)[:60]!r}; {_DECLARE}")
 
 
 def _cap(privacy: Any) -> Cost | None:
@@ -365,8 +382,8 @@ def _checks(study: Study, near: Policy | None = None) -> StudyPlan:
     lacking = [one.words for one, plain in zip(study.questions, asked, strict=True) if plain is None]
     if lacking:
         raise InvalidParameter(f"there is no guess for {lacking[0]}")
-    policy = Policy(study.confidence, questions=study.count, columns=study.columns)
-    return _planned("checks of guesses", study, policy, asked)
+    policy = Policy(study.confidence, questions=study.count, columns=study.columns, final=0.0)
+    return replace(_planned("checks of guesses", study, policy, asked), remarks=(_NO_FINAL,))
 
 
 def _means(study: Study, near: Policy | None = None) -> StudyPlan:
@@ -407,7 +424,7 @@ def _mixed(study: Study, near: Policy | None = None) -> StudyPlan:
     def at(epsilon: float) -> StudyPlan:
         epsilon = float(f"{epsilon:.3g}")
         cap, each = PureDP(epsilon), PureDP(float(f"{epsilon / many * (1 - 1e-6):.6g}"))
-        policy = Policy(study.confidence, cap, questions=study.count, spend=each, columns=study.columns)
+        policy = Policy(study.confidence, cap, questions=study.count, spend=each, columns=study.columns, final=0.0)
         return _planned("checks and private answers", study, policy, asked)
 
     most = study.privacy.epsilon if isinstance(study.privacy, PureDP) else math.inf
@@ -417,7 +434,7 @@ def _mixed(study: Study, near: Policy | None = None) -> StudyPlan:
         sides = [one for one in (_epsilon(best) / step, _epsilon(best) * step) if one < most]
         best = min([best, _narrowest(at, sides)], key=lambda plan: plan.score) if sides else best
     cap = _epsilon(best)
-    said = [f"every interval pays for the whole cap of epsilon {cap:g} from the first question on"]
+    said = [f"every interval pays for the whole cap of epsilon {cap:g} from the first question on", _NO_FINAL]
     if cap < 0.99 * most < math.inf:
         said.append(f"less than the cap of {most:g} is planned: spending more would only widen the intervals")
     return replace(best, remarks=tuple(said))
@@ -442,7 +459,7 @@ def _final(study: Study, near: Policy | None = None) -> StudyPlan:
         raise InvalidParameter("exact values are not private, and the study needs privacy")
     if study.adaptive:
         raise InvalidParameter(
-            f"{study.adaptive} questions are chosen after answers were seen, but a final is one batch"
+            f"{study.adaptive} of the questions are chosen after earlier answers, but a final is one batch"
         )
     policy = Policy(study.confidence, kinds=("final",), final=1.0, columns=study.columns)
     log_share = GuardBudget(study.n, policy).final_log_share(Course()) - math.log(study.count)
@@ -465,6 +482,7 @@ def _final(study: Study, near: Policy | None = None) -> StudyPlan:
     return StudyPlan("a final of fixed questions", policy, tuple(widths), _score(widths), {})
 
 
+_NO_FINAL = "nothing is kept for a final: close ends the run and shows every exact interval"
 _WAYS: dict[str, Callable[..., StudyPlan]] = {
     "a final of fixed questions": _final,
     "checks of guesses": _checks,
