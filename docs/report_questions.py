@@ -4,10 +4,12 @@
     python docs/report_questions.py --postgres ADDRESS    # the same over PostgreSQL too, in a table of its own
     python docs/report_questions.py --coverage 500        # how often any interval of a run misses its population
 
-The data are those of `HOLDFAST_DATA`. A coverage run draws a fresh sample of Census-Income with replacement, so that
-the whole file is the population and its truth is known, asks every private question of the report, and counts the runs
-in which any interval about the population misses. The wrong version takes the noisy share of rich people for an exact
-one and gives it the classical interval of one question; it must miss far more often than the confidence allows.
+The data are those of `HOLDFAST_DATA`. Where a question has a form in SQL and one in Python, both are asked: the second
+is the same question, so its stored answer comes back and nothing is paid. A coverage run draws fresh samples of both
+files with replacement, so that each file is a population whose truth is known, asks every question of the report, and
+counts the runs in which any interval about the population misses. The wrong versions are what a careless office would
+print: the classical interval of one question around a noisy share of the census, and the intervals about the rows of
+German credit as if they were about the population. They must miss far more often than the confidence allows.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +28,10 @@ import polars as pl
 
 import holdfast as hf
 from holdfast.accounting import PureDP
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, QuestionRefused
 from holdfast.guard import Guard, Policy
 
+kinds = hf.guard
 CENSUS_COLUMNS: dict[str, Any] = {
     "age": {"low": 0, "high": 90},
     "wage_per_hour": {"low": 0, "high": 3000},
@@ -41,36 +45,71 @@ CENSUS_COLUMNS: dict[str, Any] = {
     "income": {"categories": ["- 50000.", "50000+."]},
 }
 RICH = "income = '50000+.'"
-CENSUS: list[Any] = [
-    "select count(*) from people",
-    "select avg(age), median(age) from people",
-    f"select avg({RICH}) from people",
-    "select sex, count(*) from people group by sex",
-    "select race, count(*) from people group by race",
-    "select sex, avg(weeks_worked_in_year) from people group by sex",
-    f"select sex, avg({RICH}) from people where age >= 18 group by sex",
-    f"select race, avg({RICH}), count(*) from people group by race",
-    "select sex, race, avg(age) from people group by sex, race",
-    "select sex, median(age) from people group by sex",
-    f"select year, avg({RICH}) from people group by year",
-    "select year, sex, count(*) from people group by year, sex",
-    "select avg(weeks_worked_in_year) from people where age between 25 and 54",
-    "select count(*) from people where weeks_worked_in_year = 52 and sex = 'Female'",
-    "select quantile(age, 0.9) from people where sex = 'Male'",
-    "select corr(age, weeks_worked_in_year) from people",
-    "select avg(wage_per_hour) from people where wage_per_hour > 0",
-    f"select avg(case when {RICH} then 1 else 0 end) from people where race = 'Black'",
-    hf.guard.difference("weeks_worked_in_year", "sex", ["Male", "Female"]),
-    hf.guard.difference(RICH, "sex", ["Male", "Female"], where="age between 25 and 54"),
-    hf.guard.top("race", 2),
-    hf.guard.mean(RICH, where="weeks_worked_in_year = 52"),
-    "select education, count(*) from people group by education",
-    "select max(capital_gains) from people",
-    "select sum(capital_gains) from people",
-    "select avg(dividends_from_stocks) from people",
-    "select p.age, q.age from people p join people q on p.sex = q.sex",
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question of a report: its form in SQL, its form in Python, or both."""
+
+    sql: str | None = None
+    python: Sequence[Any] = ()
+
+
+CENSUS = [
+    Asked("select count(*) from people"),
+    Asked("select avg(age), median(age) from people", [hf.mean("age"), kinds.quantile("age", 0.5)]),
+    Asked(f"select avg({RICH}) from people", [hf.mean(RICH)]),
+    Asked("select sex, count(*) from people group by sex", [kinds.table(["sex"])]),
+    Asked("select race, count(*) from people group by race", [kinds.table(["race"])]),
+    Asked(
+        "select sex, avg(weeks_worked_in_year) from people group by sex", [kinds.table(["sex"], "weeks_worked_in_year")]
+    ),
+    Asked(
+        f"select sex, avg({RICH}) from people where age >= 18 group by sex",
+        [kinds.table(["sex"], RICH, where="age >= 18")],
+    ),
+    Asked(f"select race, avg({RICH}), count(*) from people group by race", [kinds.table(["race"], RICH)]),
+    Asked("select sex, race, avg(age) from people group by sex, race", [kinds.table(["sex", "race"], "age")]),
+    Asked("select sex, median(age) from people group by sex", [kinds.table(["sex"], "age", q=0.5)]),
+    Asked(f"select year, avg({RICH}) from people group by year", [kinds.table(["year"], RICH)]),
+    Asked("select year, sex, count(*) from people group by year, sex", [kinds.table(["year", "sex"])]),
+    Asked(f"select year, sex, avg({RICH}) from people group by year, sex", [kinds.table(["year", "sex"], RICH)]),
+    Asked(
+        "select avg(weeks_worked_in_year) from people where age between 25 and 54",
+        [hf.mean("weeks_worked_in_year", where="age between 25 and 54")],
+    ),
+    Asked(
+        "select count(*) from people where weeks_worked_in_year = 52 and sex = 'Female'",
+        [hf.mean("weeks_worked_in_year = 52 and sex = 'Female'")],
+    ),
+    Asked(
+        "select quantile(age, 0.9) from people where sex = 'Male'", [kinds.quantile("age", 0.9, where="sex = 'Male'")]
+    ),
+    Asked("select corr(age, weeks_worked_in_year) from people", [kinds.correlation("age", "weeks_worked_in_year")]),
+    Asked(
+        "select avg(wage_per_hour) from people where wage_per_hour > 0",
+        [hf.mean("wage_per_hour", where="wage_per_hour > 0")],
+    ),
+    Asked(
+        f"select avg(case when {RICH} then 1 else 0 end) from people where race = 'Black'",
+        [hf.mean(f"case when {RICH} then 1 else 0 end", where="race = 'Black'")],
+    ),
+    Asked(
+        f"select avg({RICH}) from people where weeks_worked_in_year = 52",
+        [hf.mean(RICH, where="weeks_worked_in_year = 52")],
+    ),
+    Asked(python=[kinds.difference("weeks_worked_in_year", "sex", ["Male", "Female"])]),
+    Asked(python=[kinds.difference(RICH, "sex", ["Male", "Female"], where="age between 25 and 54")]),
+    Asked(python=[kinds.difference(RICH, "year", [95, 94])]),
+    Asked(python=[kinds.top("race", 2)]),
+    Asked("select education, count(*) from people group by education", [kinds.table(["education"])]),
+    Asked("select max(capital_gains) from people"),
+    Asked("select sum(capital_gains) from people"),
+    Asked("select avg(dividends_from_stocks) from people", [hf.mean("dividends_from_stocks")]),
+    Asked("select regr_slope(weeks_worked_in_year, age) from people"),
+    Asked("select p.age, q.age from people p join people q on p.sex = q.sex"),
 ]
-"""27 questions; the last five are refused, each with the reason."""
+"""30 questions; the last six are refused, each with the reason."""
 GERMAN_COLUMNS: dict[str, Any] = {
     "months": {"low": 0, "high": 72},
     "amount": {"low": 0, "high": 20000},
@@ -78,12 +117,24 @@ GERMAN_COLUMNS: dict[str, Any] = {
     "housing": {"categories": ["A151", "A152", "A153"]},
     "bad": {"categories": [1, 2]},
 }
-GERMAN: list[Any] = [
-    hf.guard.check("bad = 2", guess=0.3),
-    hf.guard.check("months", guess=21),
-    hf.guard.table("housing", "bad = 2", guesses={"A151": 0.4, "A152": 0.26, "A153": 0.4}, tolerance=0.3),
+GERMAN = [
+    Asked("select avg(bad = 2) from credits", [hf.mean("bad = 2")]),
+    Asked("select avg(months), median(age) from credits", [hf.mean("months"), kinds.quantile("age", 0.5)]),
+    Asked(
+        "select housing, avg(bad = 2), count(*) from credits group by housing", [kinds.table(["housing"], "bad = 2")]
+    ),
+    Asked("select avg(amount) from credits where bad = 2", [hf.mean("amount", where="bad = 2")]),
+    Asked(python=[kinds.difference("months", "bad", [2, 1])]),
+    Asked("select avg(months) from credits join people on true"),
 ]
-"""A thousand rows are too few for noise: guesses are checked without it."""
+"""A thousand rows with noise: the intervals about the rows say something, those about the population hardly do."""
+GERMAN_GUESSES = [
+    Asked(python=[kinds.check("bad = 2", guess=0.3)]),
+    Asked(python=[kinds.check("months", guess=21)]),
+    Asked(python=[kinds.table("housing", "bad = 2", guesses={"A151": 0.4, "A152": 0.26, "A153": 0.4}, tolerance=0.3)]),
+    Asked(python=[kinds.close()]),
+]
+"""The same thousand rows without noise: guesses are checked, and `close` shows every exact interval."""
 
 
 def census(folder: Path) -> pl.DataFrame:
@@ -122,10 +173,10 @@ def load_postgres(frame: pl.DataFrame, name: str, csv: Path, address: str) -> No
     import psycopg
     from psycopg import sql
 
-    kinds = [sql.SQL("bigint" if frame[column].dtype.is_integer() else "text") for column in frame.columns]
+    types = [sql.SQL("bigint" if frame[column].dtype.is_integer() else "text") for column in frame.columns]
     columns = sql.SQL(", ").join(
-        sql.SQL("{} {} not null").format(sql.Identifier(column), kind)
-        for column, kind in zip(frame.columns, kinds, strict=True)
+        sql.SQL("{} {} not null").format(sql.Identifier(column), type_)
+        for column, type_ in zip(frame.columns, types, strict=True)
     )
     table = sql.Identifier(name)
     with psycopg.connect(address) as connection, connection.cursor() as cursor:
@@ -135,23 +186,60 @@ def load_postgres(frame: pl.DataFrame, name: str, csv: Path, address: str) -> No
             copy.write(csv.read_bytes())
 
 
-def census_policy() -> Policy:
-    """A budget for one report: a small part of it for each statement."""
-    return Policy(questions=40, privacy=PureDP(0.1), spend=PureDP(0.003), columns=CENSUS_COLUMNS)
+def census_policy(epsilon: float = 0.2) -> Policy:
+    """A budget for one report: a small part of it for each question."""
+    spend = PureDP(epsilon / 40)
+    return Policy(questions=40, privacy=PureDP(epsilon), spend=spend, columns=CENSUS_COLUMNS)
 
 
-def report(guard: Guard, questions: list[Any]) -> list[str]:
-    """What became of each question, one line each."""
+def german_policy() -> Policy:
+    """The same for a thousand rows."""
+    return Policy(questions=20, privacy=PureDP(4.0), spend=PureDP(0.5), columns=GERMAN_COLUMNS)
+
+
+def guesses_policy() -> Policy:
+    """No noise, and no part kept for a final: the report ends with `close`."""
+    return Policy(questions=10, final=0.0, columns=GERMAN_COLUMNS)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What became of a question of a report; `outcome` is "answered" or "refused"."""
+
+    words: str
+    shown: str
+    outcome: str
+
+
+def report(guard: Guard, questions: Sequence[Asked]) -> list[Line]:
+    """What became of each question; what is asked in both forms must be the same answer, paid once."""
     lines = []
     for asked in questions:
-        words = asked if isinstance(asked, str) else asked.question_words(_bound(guard, asked))
+        words = asked.sql or asked.python[0].question_words(_bound(guard, asked.python[0]))
         try:
-            found: Any = guard.sql(asked) if isinstance(asked, str) else guard.ask(asked)
-            shown = " ; ".join(str(found).splitlines()[1:]) if isinstance(asked, str) else _shown(found)
+            shown = _table(guard.sql(asked.sql)) if asked.sql else ""
+            for question in asked.python:
+                answer = guard.ask(question)
+                if asked.sql and not answer.repeated:
+                    raise AssertionError(f"{words} is not the same question in Python")
+                shown += "" if asked.sql else _answer(answer)
+            lines.append(
+                Line(words, shown + (" (in Python: the same, free)" if asked.sql and asked.python else ""), "answered")
+            )
         except HoldfastError as error:
-            shown = f"REFUSED: {error}"
-        lines.append(f"{words}\n    {shown}")
+            for question in asked.python:
+                _refused(guard, question)
+            lines.append(Line(words, f"REFUSED: {error}", "refused"))
     return lines
+
+
+def _refused(guard: Guard, question: Any) -> None:
+    """What SQL refuses is refused in Python too."""
+    try:
+        guard.ask(question)
+    except HoldfastError:
+        return
+    raise AssertionError(f"{question} is answered in Python and not in SQL")
 
 
 def _bound(guard: Guard, asked: Any) -> Any:
@@ -161,55 +249,148 @@ def _bound(guard: Guard, asked: Any) -> Any:
     return asked.bind(Schema.from_dict(facts["schema"]), facts["n"], guard.policy).question
 
 
-def _shown(found: Any) -> str:
+def _table(found: Any) -> str:
+    return " ; ".join(str(found).splitlines()[1:])
+
+
+def _answer(found: Any) -> str:
+    if "revealed" in found.details:
+        return f"exactly: {[one['interval'] for one in found.details['revealed']]}"
     head = "" if found.passed is None else "passed: " if found.passed else "failed: "
     return f"{head}{found.value} in {found.interval}"
 
 
-def truths(frame: pl.DataFrame) -> dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]:
+# --- Coverage ---------------------------------------------------------------------------------------------------------
+
+
+def truths(frame: pl.DataFrame, questions: Sequence[Asked], columns: Mapping[str, Any], n: int) -> dict[str, Any]:
     """What each statement says about the whole file, by DuckDB: for each group the numbers after its name.
 
     Numbers are clipped to their declared ranges, as the guard clips them. DuckDB averages no truth values, so they are
-    made numbers first, and its `median` lies between two values, where the guard's is one of them.
+    made numbers first, and its `median` lies between two values, where the guard's is one of them. Counts are those
+    that are expected among `n` rows.
     """
     clipped = [
-        pl.col(name).clip(one["low"], one["high"]) if "low" in one else pl.col(name)
-        for name, one in CENSUS_COLUMNS.items()
+        pl.col(name).clip(about["low"], about["high"]) if "low" in about else pl.col(name)
+        for name, about in columns.items()
     ]
-    found = {}
+    found: dict[str, Any] = {}
     with duckdb.connect() as connection:
         connection.register("people", frame.select(clipped).to_arrow())
-        for text in (one for one in CENSUS[:18] if isinstance(one, str)):
-            query = text.replace(f"avg({RICH})", f"avg(({RICH})::int)").replace("median(age)", "quantile(age, 0.5)")
+        connection.register("credits", frame.select(clipped).to_arrow())
+        for text in (asked.sql for asked in questions if asked.sql and asked.python):
+            query = text
+            for condition in (RICH, "bad = 2"):
+                query = query.replace(f"avg({condition})", f"avg(({condition})::int)")
+            query = query.replace("median(age)", "quantile(age, 0.5)").replace("quantile(", "quantile_disc(")
+            query = query.replace("count(*)", f"count(*) * {n / len(frame)!r}")
             many = text.count(" group by ") and text.rpartition(" group by ")[2].count(",") + 1
-            rows = connection.execute(query.replace("quantile(", "quantile_disc(")).fetchall()
+            try:
+                rows = connection.execute(query).fetchall()
+            except duckdb.Error:
+                continue  # a question that is refused
             found[text] = {row[:many]: row[many:] for row in rows}
     return found
 
 
-def pairs(guard: Guard, exact: Mapping[str, Mapping[tuple[Any, ...], tuple[Any, ...]]]) -> Iterator[tuple[Any, ...]]:
-    """The statement, the truth of the population, the noisy value and its interval, for every mean and quantile."""
+def differences(frame: pl.DataFrame) -> list[tuple[Any, Any]]:
+    """The questions in Python alone, and their truths in the whole file."""
+    rich, worked = pl.col("income") == "50000+.", pl.col("weeks_worked_in_year")
+
+    def mean(value: Any, *conditions: Any) -> float:
+        return float(frame.filter(*conditions).select(value.cast(pl.Float64).mean()).item())
+
+    men, women, adult = pl.col("sex") == "Male", pl.col("sex") == "Female", pl.col("age").is_between(25, 54)
+    shares = frame["race"].value_counts(normalize=True).rows()
+    questions = [asked.python[0] for asked in CENSUS if asked.sql is None]
+    return list(
+        zip(
+            questions,
+            [
+                mean(worked, men) - mean(worked, women),
+                mean(rich, men, adult) - mean(rich, women, adult),
+                mean(rich, pl.col("year") == 95) - mean(rich, pl.col("year") == 94),
+                dict(shares),
+            ],
+            strict=True,
+        )
+    )
+
+
+def pairs(guard: Guard, exact: Mapping[str, Any]) -> Iterator[tuple[str, float, float, Any, Any]]:
+    """For every number of a table: the statement, the truth, the noisy value, its interval, and that about the rows."""
     for text, groups in exact.items():
-        found = guard.sql(text)
+        try:
+            found = guard.sql(text)
+        except QuestionRefused:
+            continue  # noise too large for this number of rows
         many = len(next(iter(groups)))
-        for row, ends in zip(found.rows, found.intervals, strict=True):
+        for row, ends, about in zip(found.rows, found.intervals, found.about_rows, strict=True):
             label = tuple(row[name] for name in found.columns[:many])
             for name, truth in zip(found.columns[many:], groups.get(label, ()), strict=False):
-                if row[name] is not None and not name.startswith("count"):
-                    yield text, float(truth), row[name], ends[name]
+                if row[name] is not None:
+                    yield text, float(truth), row[name], ends[name], about.get(name, ends[name])
 
 
-def coverage(frame: pl.DataFrame, runs: int, n: int = 20_000) -> tuple[int, int]:
-    """In how many runs any interval about the population misses, and in how many the wrong version does."""
-    exact, rng, missed, wrong = truths(frame), np.random.default_rng(20), 0, 0
+def missing(guard: Guard, asked: Sequence[tuple[Any, Any]]) -> list[bool]:
+    """For every interval of some questions, whether it misses the truth."""
+    found = []
+    for question, truth in asked:
+        ends = guard.ask(question).interval
+        inside = [(ends[label], truth[label]) for label in ends] if isinstance(truth, Mapping) else [(ends, truth)]
+        found += [not low - 1e-9 <= value <= high + 1e-9 for (low, high), value in inside]
+    return found
+
+
+def census_coverage(frame: pl.DataFrame, runs: int, n: int = 20_000) -> tuple[int, int, int]:
+    """Intervals in all, runs in which any of them misses, and runs in which the wrong version does."""
+    exact, apart = truths(frame, CENSUS, CENSUS_COLUMNS, n), differences(frame)
+    rng, many, missed, wrong = np.random.default_rng(20), 0, 0, 0
     for _ in range(runs):
-        drawn = frame[rng.integers(0, len(frame), n)]
-        policy = Policy(questions=40, privacy=PureDP(0.4), spend=PureDP(0.01), columns=CENSUS_COLUMNS)
-        found = list(pairs(Guard.open(None, hf.data.table(drawn), policy), exact))
-        missed += any(not low <= truth <= high for _, truth, _, (low, high) in found)
-        truth, value = next((truth, value) for text, truth, value, _ in found if text == CENSUS[2])
-        wrong += abs(truth - value) > 1.96 * (max(value * (1 - value), 0.0) / n) ** 0.5
-    return missed, wrong
+        guard = Guard.open(None, hf.data.table(frame[rng.integers(0, len(frame), n)]), census_policy(0.4))
+        found = list(pairs(guard, exact))
+        misses = [not low <= truth <= high for _, truth, _, (low, high), _ in found] + missing(guard, apart)
+        many, missed = many + len(misses), missed + any(misses)
+        truth, value = next((truth, value) for text, truth, value, _, _ in found if text == CENSUS[2].sql)
+        wrong += abs(truth - value) > _classical(value, n)
+    return many, missed, wrong
+
+
+def german_coverage(frame: pl.DataFrame, runs: int) -> tuple[int, int, int]:
+    """The same of German credit: with noise, by guesses, and what `close` shows of these."""
+    n, rng, many, missed, wrong = len(frame), np.random.default_rng(21), 0, 0, 0
+    exact = truths(frame, GERMAN, GERMAN_COLUMNS, n)
+    bad = (frame["bad"] == 2).cast(pl.Float64)
+    homes = {
+        name: float(bad.filter(frame["housing"] == name).mean()) for name in GERMAN_COLUMNS["housing"]["categories"]
+    }  # type: ignore[arg-type]
+    truth = [float(bad.mean()), float(frame["months"].mean()), homes]  # type: ignore[arg-type]
+    apart = (
+        GERMAN[4].python[0],
+        float(frame.filter(pl.col("bad") == 2)["months"].mean())
+        - float(  # type: ignore[arg-type]
+            frame.filter(pl.col("bad") == 1)["months"].mean()  # type: ignore[arg-type]
+        ),
+    )
+    for _ in range(runs):
+        drawn = frame[rng.integers(0, n, n)]
+        noisy = Guard.open(None, hf.data.table(drawn), german_policy())
+        found = list(pairs(noisy, exact))
+        misses = [not low <= real <= high for _, real, _, (low, high), _ in found] + missing(noisy, [apart])
+        guard = Guard.open(None, hf.data.table(drawn), guesses_policy())
+        guesses = [asked.python[0] for asked in GERMAN_GUESSES[:-1]]
+        misses += missing(guard, list(zip(guesses, truth, strict=True)))
+        for revealed, real in zip(guard.ask(kinds.close()).details["revealed"], truth, strict=True):
+            ends = revealed["interval"]
+            inside = [(ends[name], real[name]) for name in ends] if isinstance(real, Mapping) else [(ends, real)]
+            misses += [not low - 1e-9 <= value <= high + 1e-9 for (low, high), value in inside]
+        many, missed = many + len(misses), missed + any(misses)
+        wrong += any(not low <= real <= high for _, real, _, _, (low, high) in found)
+    return many, missed, wrong
+
+
+def _classical(value: float, n: int) -> float:
+    return float(1.96 * (max(value * (1 - value), 0.0) / n) ** 0.5)
 
 
 def main() -> None:
@@ -220,17 +401,36 @@ def main() -> None:
     given = parser.parse_args()
     folder = Path(os.environ.get("HOLDFAST_DATA", "../shared/data"))
     if given.coverage:
-        missed, wrong = coverage(census(folder), given.coverage)
-        print(f"{given.coverage} runs: {missed} with an interval that misses; the wrong version misses in {wrong}")
+        for name, counted in (
+            ("Census-Income", census_coverage(census(folder), given.coverage)),
+            ("German credit", german_coverage(german(folder), given.coverage)),
+        ):
+            many, missed, wrong = counted
+            print(
+                f"{name}: {given.coverage} runs, {many:,} intervals: {missed} runs with an interval that misses;",
+                end=" ",
+            )
+            print(f"the wrong version misses in {wrong}", flush=True)
         return
     with tempfile.TemporaryDirectory() as place:
-        for name, frame, questions in (("census", census(folder), CENSUS), ("german", german(folder), GERMAN)):
+        parts: list[tuple[str, pl.DataFrame, Policy, Sequence[Asked]]] = [
+            ("census", census(folder), census_policy(), CENSUS),
+            ("german", german(folder), german_policy(), GERMAN),
+            ("guesses", german(folder), guesses_policy(), GERMAN_GUESSES),
+        ]
+        for name, frame, policy, questions in parts:
+            outcomes = []
             for engine, sample in engines(frame, name, Path(place), given.postgres):
-                policy = census_policy() if name == "census" else Policy(questions=10, columns=GERMAN_COLUMNS)
                 guard = Guard.open(None, sample, policy)
                 print(f"== {name} over {engine}: {sample.n:,} rows")
-                print("\n".join(report(guard, questions)))
+                lines = report(guard, questions)
+                print("\n".join(f"{line.words}\n    {line.shown}" for line in lines))
+                outcomes.append([line.outcome for line in lines])
                 guard.shut()
+            answered = outcomes[0].count("answered")
+            alike = "" if all(one == outcomes[0] for one in outcomes) else "NOT "
+            refused = len(questions) - answered
+            print(f"== {name}: {answered} answered, {refused} refused, {alike}the same over {len(outcomes)} engines")
 
 
 if __name__ == "__main__":
