@@ -77,11 +77,13 @@ def _priced(found: Any) -> None:
 
 
 def _answered(found: Any) -> None:
+    from holdfast.guard.sql import cell_words
+
     rows = []
     for row, ends, about in zip(found.rows, found.intervals, found.about_rows, strict=True):
         cells = []
         for name in found.columns:
-            cells.append(_cell(row[name], ends.get(name), about.get(name)))
+            cells.append(cell_words(row[name], ends.get(name), about.get(name)))
         rows.append(cells)
     output.table("Answer", list(found.columns), rows)
     price = "nothing" if found.cost is None else str(found.cost)
@@ -92,16 +94,3 @@ def _answered(found: Any) -> None:
         output.say("PRACTICE: made-up rows. This says nothing about the guarded rows, and nothing was spent.")
     for answer in found.answers[:1]:
         output.say(f"Guarantee: {guarantee_words(answer.guarantee, verbose=False)}")
-
-
-def _cell(value: Any, ends: Any, about: Any) -> str:
-    if value is None:
-        return "too few rows"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    said = f"{value:.6g}"
-    if ends is not None and ends[0] != ends[1]:
-        said += f" [{ends[0]:.6g}, {ends[1]:.6g}]"
-    if about is not None and about[0] != about[1]:
-        said += f" (rows {about[0]:.6g} to {about[1]:.6g})"
-    return said

@@ -144,8 +144,9 @@ class SqlAnswer:
 
     def __str__(self) -> str:
         lines = [" | ".join(self.columns)]
-        for row, ends in zip(self.rows, self.intervals, strict=True):
-            lines.append(" | ".join(_cell(row[name], ends.get(name)) for name in self.columns))
+        for row, ends, about in zip(self.rows, self.intervals, self.about_rows, strict=True):
+            cells = (cell_words(row[name], ends.get(name), about.get(name)) for name in self.columns)
+            lines.append(" | ".join(cells))
         return "\n".join(lines)
 
 
@@ -839,9 +840,21 @@ def _found(
     return value * made.n, [end * made.n for end in interval], near
 
 
-def _cell(value: Any, interval: Any) -> str:
+def cell_words(value: Any, interval: Any = None, about: Any = None) -> str:
+    """A cell of the table in words: the value, the interval about the population, and that about these rows alone.
+
+    Examples
+    --------
+    >>> cell_words(51.2, [50.0, 52.5], [51.0, 51.4]), cell_words("f"), cell_words(None)
+    ('51.2 [50, 52.5] (rows 51 to 51.4)', 'f', 'too few rows')
+    """
     if value is None:
         return "too few rows"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    return f"{value:.6g}" + ("" if interval is None else f" [{interval[0]:.6g}, {interval[1]:.6g}]")
+    said = f"{value:.6g}"
+    if interval is not None and interval[0] != interval[1]:
+        said += f" [{interval[0]:.6g}, {interval[1]:.6g}]"
+    if about is not None and about[0] != about[1]:
+        said += f" (rows {about[0]:.6g} to {about[1]:.6g})"
+    return said

@@ -437,7 +437,10 @@ class Tools:
             answer.pop("receipt")
         hold = f"All intervals of this guard hold at once with probability {self._confidence:g}."
         uncertified = "" if all(one.guarantee.certified for one in found.answers) else " It is NOT certified."
-        return Reply(f"{found}\nIntervals are about the population. {hold}{uncertified}", data)
+        said = (
+            "In brackets: the interval about the population. After `rows`: about these rows alone, through the noise."
+        )
+        return Reply(f"{found}\n{said} {hold}{uncertified}", data)
 
     def _practice(self, given: dict[str, Any]) -> Reply:
         if ("question" in given) == ("statement" in given):
