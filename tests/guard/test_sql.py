@@ -77,6 +77,21 @@ def made(text: str, policy: Policy = POLICY) -> Statement:
                 }
             ],
         ),
+        (
+            "select corr(age, gap) from t where member",
+            [
+                {
+                    "kind": "correlation",
+                    "first": "age",
+                    "second": "gap",
+                    "first_low": 0,
+                    "first_high": 120,
+                    "second_low": 0,
+                    "second_high": 10,
+                    "where": "member",
+                }
+            ],
+        ),
         ("select sex, count(*) from t group by sex", [{"kind": "table", "by": ["sex"]}]),
         ("select sex, member, count(*) from t group by 1, 2", [{"kind": "table", "by": ["sex", "member"]}]),
         (
@@ -242,7 +257,7 @@ def test_costs_add_up(costs: Any, total: Any) -> None:
         ("select avg(incme) from t", "columns of the schema", "there is 'income'"),
         ("explain select avg(income) from t", "begin with select", r"explain\(statement\)"),
         ("select avg(income) from t; select avg(age) from t", "got several", "one by one"),
-        ("select corr(age, income) from t where member", "all rows", "without"),
+        ("select sex, corr(age, income) from t group by sex", "no column of a table", "`where` for each group"),
         ("select avg(income) + 1 from t", "aggregate", "avg"),
         ("select 1 from t", "aggregate", "avg"),
         ("select avg(income)", "no table", "from"),

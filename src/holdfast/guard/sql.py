@@ -652,8 +652,8 @@ class _Compiler:
         return self._ask(Table, by=list(self._groups.columns), **fields)
 
     def _correlation(self, item: exp.Corr, where: str | None) -> int:
-        if self._groups is not None or where is not None:
-            raise _refused("a correlation must be over all rows", "corr(x, y) without `where` and `group by`")
+        if self._groups is not None:
+            raise _refused("a table cannot have a correlation as a column", "corr(x, y) with a `where` for each group")
         first, second = self._words(item.this), self._words(item.expression)
         bounds = [self._bounds(words, "corr") for words in (first, second)]
         return self._ask(
@@ -664,6 +664,8 @@ class _Compiler:
             first_high=bounds[0][1],
             second_low=bounds[1][0],
             second_high=bounds[1][1],
+            where=where,
+            where_present=True if any(self._read(words).nullable for words in (first, second)) else None,
         )
 
     def _bounds(self, words: str, called: str) -> tuple[float, float] | tuple[None, None]:

@@ -48,6 +48,8 @@ COLUMNS: dict[str, Any] = {
 }
 PRIVATE = Policy(questions=10, privacy=PureDP(0.2), spend=PureDP(0.1), columns=COLUMNS)
 LOOKS = Policy(questions=10, columns=COLUMNS)
+SURE = 1 - 1e-7
+"""A confidence for tests with the noise that a guard draws: an interval about the rows misses at 95% in one of 20."""
 
 
 def most_misses(runs: int, share: float) -> float:
@@ -145,7 +147,7 @@ def people(n: int = 60_000, seed: int = 5) -> tuple[hf.data.Sample, dict[str, np
 
 def test_private_tables_are_about_each_group_and_name_those_that_are_too_small() -> None:
     sample, columns = people()
-    policy = Policy(questions=10, privacy=PureDP(0.3), spend=PureDP(0.1), columns=COLUMNS)
+    policy = Policy(SURE, questions=10, privacy=PureDP(0.3), spend=PureDP(0.1), columns=COLUMNS)
     guard = Guard.open(None, sample, policy)
     shares = guard.ask(hf.guard.table(["sex", "race"]))
     assert set(shares.value) == {"f, a", "f, b", "f, c", "m, a", "m, b", "m, c"}
@@ -229,7 +231,8 @@ def test_counts_about_the_rows_are_as_narrow_as_the_noise_allows() -> None:
 def test_differences() -> None:
     sample, columns = people()
     gap = columns["income"][columns["sex"] == "m"].mean() - columns["income"][columns["sex"] == "f"].mean()
-    noisy = Guard.open(None, sample, PRIVATE).ask(hf.guard.difference("income", "sex", ["m", "f"]))
+    sure = Policy(SURE, questions=10, privacy=PureDP(0.2), spend=PureDP(0.1), columns=COLUMNS)
+    noisy = Guard.open(None, sample, sure).ask(hf.guard.difference("income", "sex", ["m", "f"]))
     assert noisy.interval[0] < gap < noisy.interval[1]
     about = noisy.details["about_rows"]["interval"]
     assert noisy.interval[0] < about[0] < gap < about[1] < noisy.interval[1]
@@ -253,9 +256,78 @@ def test_correlations() -> None:
     assert line["value"] == pytest.approx(truth, abs=1e-5)
     assert line["interval"][0] < truth < line["interval"][1]
     assert line["interval"][1] - line["interval"][0] < 0.3
-    answer = Guard.open(None, sample, PRIVATE).ask(hf.guard.correlation("income", "age"))
+    sure = Policy(SURE, questions=10, privacy=PureDP(0.2), spend=PureDP(0.1), columns=COLUMNS)
+    answer = Guard.open(None, sample, sure).ask(hf.guard.correlation("income", "age"))
     low, high = answer.details["about_rows"]["interval"]
     assert low <= truth <= high
+
+
+def test_a_correlation_among_some_rows() -> None:
+    _, columns = people(20_000)
+    gap = np.where(
+        np.random.default_rng(1).random(20_000) < 0.2, np.nan, columns["age"] / 100 + 0.1 * columns["member"]
+    )
+    given = {name: values.tolist() for name, values in columns.items()}
+    sample = hf.data.table(given | {"gap": [None if math.isnan(one) else one for one in gap]})
+    declared = COLUMNS | {"gap": {"low": 0, "high": 2}}
+    own, present = columns["sex"] == "f", ~np.isnan(gap)
+    asked = [
+        (hf.guard.correlation("income", "age", where="sex = 'f'", guess=0.4, tolerance=0.5), "income", own),
+        (hf.guard.correlation("gap", "age", where_present=True, guess=0.9, tolerance=0.5), "gap", present),
+        (
+            hf.guard.correlation("gap", "age", where="sex = 'f'", where_present=True, guess=0.9, tolerance=0.5),
+            "gap",
+            own,
+        ),
+    ]
+    guard = Guard.open(None, sample, Policy(questions=5, columns=declared))
+    values = columns | {"gap": gap}
+    truths = [
+        float(np.corrcoef(values[name][rows & present], columns["age"][rows & present])[0, 1])
+        if name == "gap"
+        else float(np.corrcoef(values[name][rows], columns["age"][rows])[0, 1])
+        for _, name, rows in asked
+    ]
+    for question, _, _ in asked:
+        guard.ask(question)
+    for line, truth in zip(guard.ask(hf.guard.close()).details["revealed"], truths, strict=True):
+        assert line["value"] == pytest.approx(truth, abs=1e-5)
+        assert line["interval"][0] < truth < line["interval"][1]
+    policy = Policy(SURE, questions=3, privacy=PureDP(2.0), spend=PureDP(1.0), columns=declared)
+    noisy = Guard.open(None, sample, policy)
+    answer = noisy.ask(hf.guard.correlation("gap", "age", where="sex = 'f'", where_present=True))
+    low, high = answer.details["about_rows"]["interval"]
+    assert low <= truths[2] <= high
+    again = noisy.sql("select corr(gap, age) from people where sex = 'f'")
+    assert again.answers[0].repeated
+    assert again.about_rows[0]["corr(gap, age)"] == [low, high]
+    empty = Guard.open(None, sample, Policy(questions=3, columns=declared))
+    guess = hf.guard.correlation("income", "age", where="age > 900", guess=0.0, tolerance=0.4)
+    assert empty.ask(guess).interval == [-1.0, 1.0]
+
+
+def correlation_misses(*, wrong: bool) -> int:
+    """Runs in which a private correlation among some rows misses; the wrong version makes no room for noise."""
+    policy = Policy(questions=1, privacy=PureDP(1.0), spend=PureDP(0.1), columns=COLUMNS)
+    question = hf.guard.correlation("income", "age", where="member")
+    bound: Any = question.bind(SCHEMA, N, policy)
+    if wrong:
+        bound._off = lambda share, n: 0.0
+    where, rng, missed = situation(policy, 0.01), np.random.default_rng(12), 0
+    for _ in range(300):
+        rows = int((rng.random(N) < 0.9).sum())
+        a = rng.uniform(-0.5, 0.5, rows)
+        b = 0.5 * a + rng.uniform(-0.25, 0.25, rows)
+        parts = (a + 0.5, b + 0.5, 4 * a * a, 4 * b * b, (a + b) ** 2, (a - b) ** 2)
+        answer = bound.settle([*([int(one.sum() * UNIT)] for one in parts), [rows]], where)
+        missed += not answer.interval[0] <= 0.5**0.5 <= answer.interval[1]
+    return missed
+
+
+def test_a_correlation_among_some_rows_has_room_for_noise() -> None:
+    allowed = most_misses(300, 0.01 + 0.01)
+    assert correlation_misses(wrong=False) <= allowed
+    assert correlation_misses(wrong=True) > allowed
 
 
 def test_the_ends_of_a_correlation_hold_that_of_every_population_inside() -> None:
@@ -398,7 +470,9 @@ def test_the_interval_of_a_difference_has_room_for_both_groups() -> None:
         (hf.guard.difference("income", "sex", ["f", "m"], guess=200), "guess"),
         (hf.guard.correlation("income", "gap", second_low=0, second_high=1), "never be null"),
         (hf.guard.correlation("income", "age", guess=0.3), "tolerance must be given"),
-        (hf.guard.correlation("income", "sex = 'f'"), "must be a number"),
+        (hf.guard.correlation("income", "sex = 'f'"), "second must be a number, as `income` is, got a condition"),
+        (hf.guard.correlation("sex", "income"), "first must be a number, as `income` is, got a text"),
+        (hf.guard.correlation("income", "age", where="age"), "where must be a condition"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_schema_and_policy(asked: Question, words: str) -> None:

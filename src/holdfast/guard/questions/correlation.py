@@ -10,6 +10,11 @@ population whose six means lie in these intervals is then between the ends that 
 covariance over the smallest (or, where it is negative, the largest) product of deviations, and the reverse. The squares
 of sums and differences have small means where the numbers vary little or go together, and the intervals of small means
 are narrow; a product `a b` would have its mean in the middle of its range, where they are widest.
+
+*Among some rows.* With `where`, or where rows without both numbers are left out, the six means are those among the `m`
+rows that count. Given which rows these are, their numbers are independent draws from the distribution given the
+condition, so the interval of each mean is `conditional_interval`'s. With noise seven sums are released at equal parts
+of the cost, the six and `m`: a replaced row moves each by at most one, whether it counts before, after, or both times.
 """
 
 from __future__ import annotations
@@ -22,16 +27,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from holdfast.accounting import Cost
 from holdfast.bounds.one_question.means import Side
-from holdfast.data.expressions import tree
+from holdfast.data.expressions import expression, to_json, tree
 from holdfast.data.schema import Schema
-from holdfast.data.statistics import UNIT, FixedSum, Statistic
+from holdfast.data.statistics import UNIT, FixedSum, Present, Statistic
 from holdfast.errors import InvalidParameter
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.expressions import Spelled, spelled, why_null
-from holdfast.guard.questions.fields import ExpressionInput, NumberInput, Show, Spend, Tolerance
+from holdfast.guard.questions.fields import ExpressionInput, NumberInput, Show, Spend, Tolerance, Where, WherePresent
 from holdfast.guard.questions.noiseless import shown
 from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of, unit_interval
-from holdfast.guard.questions.words import ends, expression_text, guess_sentence, number
+from holdfast.guard.questions.words import WHERE_PRESENT, ends, expression_text, guess_sentence, number
+from holdfast.holdout.intervals.conditional import conditional_interval
 from holdfast.holdout.intervals.procedure import OnRows
 from holdfast.holdout.questions import Guess, check_procedure, checked_guess
 from holdfast.holdout.transcript import Exact, Outcome
@@ -56,13 +62,15 @@ class Correlation(Question):
     Parameters
     ----------
     first, second : str or mapping
-        Row expressions that are numbers and never null.
+        Row expressions that are numbers, and never null unless `where_present` is set.
     first_low, first_high, second_low, second_high : float, optional
         Their declared ranges; those of the policy for columns if not given. Values outside count as the ends.
     guess, tolerance : float, optional
         Check this guess without noise: a pass certifies the correlation within the tolerance, which must be given too.
     show : str
         As in `Check`.
+    where, where_present
+        As in `Mean`: the correlation among the rows that meet a condition, or that have both numbers.
     spend : PureDP or ZCDP, optional
         Without a guess: what the answer may cost; the policy's `spend` if not given.
 
@@ -127,6 +135,8 @@ class Correlation(Question):
         float | None, NumberInput(label="Second: highest", help="Greatest value of the second expression.")
     ] = None
     spend: Spend = None
+    where: Where = None
+    where_present: WherePresent = False
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against the schema and the policy."""
@@ -134,26 +144,29 @@ class Correlation(Question):
             self._number("first", self.first, self.first_low, self.first_high, schema, policy),
             self._number("second", self.second, self.second_low, self.second_high, schema, policy),
         )
+        among = _counted(pair, self.where, schema)
         if self.guess is None:
             if self.tolerance is not None or self.show != "value":
                 raise InvalidParameter("tolerance and show must be left out without a guess: the answer has noise")
-            return NoisyCorrelation(pair, spend_of(self.spend, policy), n, schema)
+            return NoisyCorrelation(pair, among, spend_of(self.spend, policy), n, schema)
         if self.spend is not None:
             raise InvalidParameter("spend must be left out with a guess, which is checked without noise")
         if self.tolerance is None:
             raise InvalidParameter("tolerance must be given with a guess: how near the correlation a pass certifies it")
         asked = checked_guess(self.guess, self.tolerance, self.show, None, -1.0, 1.0)
-        return CorrelationCheck(pair, asked, schema)
+        return CorrelationCheck(pair, among, asked, schema)
 
-    @staticmethod
-    def _number(name: str, source: Any, low: Any, high: Any, schema: Schema, policy: Policy) -> Spelled:
-        """One of the two numbers, which must be bounded and never null."""
+    def _number(self, name: str, source: Any, low: Any, high: Any, schema: Schema, policy: Policy) -> Spelled:
+        """One of the two numbers, which must be bounded."""
+        kind = expression(source, schema).kind
+        if kind != "number":
+            called = {"boolean": "condition"}.get(kind, kind)
+            raise InvalidParameter(f"{name} must be a number, as `income` is, got a {called}; nothing was spent")
         rows = spelled(source, schema, low, high, None, True, columns=policy.columns)
-        if rows.binary:
-            raise InvalidParameter(f"{name} must be a number, as `income` is, got a condition")
-        if rows.where_present:
+        if rows.where_present and not self.where_present:
             raise InvalidParameter(
-                f"{name} must never be null, and {why_null(rows.expression, schema)}; say what null means, such as "
+                f"{name} must never be null, and {why_null(rows.expression, schema)}; say what null means: "
+                "where_present=true (only the rows that have both numbers count), or "
                 f"coalesce({expression_text(source)}, 0); nothing was spent"
             )
         return rows
@@ -166,13 +179,15 @@ class Correlation(Question):
         one, two = stored["rows"]
         bounds = {f"first_{end}": one[end] for end in ("low", "high")}
         bounds |= {f"second_{end}": two[end] for end in ("low", "high")}
+        bounds |= {name: stored[name] for name in ("where", "where_present") if name in stored}
         return cls(one["expression"], two["expression"], stored["guess"], stored["tolerance"], **bounds)
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
         """Return the two numbers and the guess."""
         one, two = (expression_text(part["expression"]) for part in asked["rows"])
-        what = f"correlation of {one} and {two}"
+        what = f"correlation of {one} and {two}" + (WHERE_PRESENT if asked.get("where_present") else "")
+        what += f", among rows where {expression_text(asked['where'])}" if "where" in asked else ""
         return f"{what}: about {number(asked['guess'])}?" if "guess" in asked else what
 
     @classmethod
@@ -195,11 +210,36 @@ class Correlation(Question):
             yield "Ask for the correlation with noise instead", {k: v for k, v in question.items() if k not in names}
 
 
-class _SixMeans(Bound):
-    """What both forms share: the six sums."""
+@dataclass(frozen=True)
+class _Among:
+    """Which rows count: those that meet `condition`, which says so in the language of rows; all of them without one."""
 
-    def __init__(self, pair: tuple[Spelled, Spelled], named: Mapping[str, Any], schema: Schema) -> None:
-        self.question = {"kind": "correlation", "rows": [_plain(one) for one in pair], **named}
+    condition: tree.Node | None
+    named: Mapping[str, Any]
+
+
+def _counted(pair: Sequence[Spelled], where: Any, schema: Schema) -> _Among:
+    """Rows that meet the condition and have both numbers."""
+    named: dict[str, Any] = {}
+    parts: list[tree.Node] = []
+    if where is not None:
+        parsed = expression(where, schema)
+        if parsed.kind != "boolean" or not parsed.columns:
+            raise InvalidParameter("where must be a condition about columns, such as `age < 40`; nothing was spent")
+        parts.append(parsed.node)
+        named["where"] = to_json(parsed.node)
+    lacking = [one.expression.node for one in pair if one.where_present]
+    if lacking:
+        named["where_present"] = True
+        parts += [tree.Not(tree.IsNull(node)) for node in dict.fromkeys(lacking)]
+    return _Among(tree.And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None, named)
+
+
+class _SixMeans(Bound):
+    """What both forms share: the six sums, and how many rows count where not all do."""
+
+    def __init__(self, pair: tuple[Spelled, Spelled], among: _Among, named: Mapping[str, Any], schema: Schema) -> None:
+        self.question = {"kind": "correlation", "rows": [_plain(one) for one in pair], **among.named, **named}
         a, b = (_scaled(one) for one in pair)
         squares = (
             _square(a),
@@ -207,53 +247,71 @@ class _SixMeans(Bound):
             _square(tree.Arithmetic("+", a, b)),
             _square(tree.Arithmetic("-", a, b)),
         )
-        self.statistics: tuple[Statistic, ...] = tuple(
-            FixedSum(node, low, high) for node, (low, high) in zip((a, b, *squares), _SCALES, strict=True)
-        )
+        self._some = among.condition is not None
+        nodes = [a, b, *squares]
+        if among.condition is not None:
+            nodes = [tree.Case(((among.condition, node),), tree.Null()) for node in nodes]
+        sums: list[Statistic] = [FixedSum(node, low, high) for node, (low, high) in zip(nodes, _SCALES, strict=True)]
+        self.statistics: tuple[Statistic, ...] = (*sums, *([Present(nodes[0])] if self._some else []))
         for statistic in self.statistics:
             statistic.plan(schema)
 
+    def _means(self, sums: Sequence[float], rows: float, off: float, n: int, log_share: float) -> list[Ends]:
+        """The six intervals, by sums over `rows` rows of which each number is known within `off` rows."""
+        if not self._some:
+            unit = unit_interval(n)
+            ends = [unit.over((one - off) / n, (one + off) / n, log_share) for one in sums]
+        else:
+            ends = [
+                conditional_interval((one - off, one + off), (rows - one - 2 * off, rows - one + 2 * off), n, log_share)
+                for one in sums
+            ]
+        return [_in_scale(pair, k) for k, pair in enumerate(ends)]
+
 
 class NoisyCorrelation(_SixMeans):
-    """Six noisy means, each at a sixth of the cost: a replaced row moves each by at most one row's range."""
+    """Six noisy means, and a noisy number of rows where not all count, each at an equal part of the cost."""
 
-    def __init__(self, pair: tuple[Spelled, Spelled], cost: Cost, n: int, schema: Schema) -> None:
-        super().__init__(pair, {"spend": cost.to_dict()}, schema)
+    def __init__(self, pair: tuple[Spelled, Spelled], among: _Among, cost: Cost, n: int, schema: Schema) -> None:
+        super().__init__(pair, among, {"spend": cost.to_dict()}, schema)
         self.cost = cost
-        self._noise = noise_for(cost, n, means=_PARTS)
+        self._releases = len(self.statistics)
+        self._noise = noise_for(cost, n, means=self._releases)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """Return a function of the six noisy means alone."""
+        """Return a function of the noisy sums alone."""
         n, share = situation.n, situation.log_share - _SIXTH
-        noisy = [
-            float(self._noise.release(Fraction(total, n * UNIT), situation.source))  # type: ignore[call-overload]
-            for (total,) in prepared
-        ]
-        off, near = (self._noise.half_width(part / _PARTS) for part in (situation.noise_share, situation.rows_share))
-        lower, upper = self._ends(noisy, off, share, n)
-        about = correlation_ends([_in_scale((one - near, one + near), k) for k, one in enumerate(noisy)])
-        value = correlation_of([_in_scale((one, one), k)[0] for k, one in enumerate(noisy)])
+        exact = [Fraction(total, n * UNIT) for (total,) in prepared[:_PARTS]]
+        exact += [Fraction(rows, n) for (rows,) in prepared[_PARTS:]]
+        released = [n * float(self._noise.release(one, situation.source)) for one in exact]  # type: ignore[call-overload]
+        noisy, rows = released[:_PARTS], released[_PARTS] if self._some else float(n)
+        off, near = (self._off(part, n) for part in (situation.noise_share, situation.rows_share))
+        lower, upper = correlation_ends(self._means(noisy, rows, off, n, share))
+        spare = near if self._some else 0.0
+        about = correlation_ends([_in_scale(_quotients(one, rows, near, spare), k) for k, one in enumerate(noisy)])
+        most = max(rows, 1.0)
+        value = correlation_of([_in_scale((one / most, one / most), k)[0] for k, one in enumerate(noisy)])
         guarantee = situation.guarantee("transfer.interleaved", log_share=round(share, 6), interval="kl, six means")
         details = {"about_rows": about_rows(situation, list(about), "correlation")}
         return Settled(min(max(value, lower), upper), [lower, upper], guarantee, details=details)
 
-    def _ends(self, noisy: Sequence[float], off: float, share: float, n: int) -> Ends:
-        unit = unit_interval(n)
-        return correlation_ends([_in_scale(unit.over(one - off, one + off, share), k) for k, one in enumerate(noisy)])
+    def _off(self, share: float, n: int) -> float:
+        return n * self._noise.half_width(share / self._releases)
 
     def half_width(self, situation: Situation) -> float:
         """For two numbers that are spread evenly over their ranges and have nothing to do with each other."""
-        even = (0.5, 0.5, 1 / 3, 1 / 3, 1 / 6, 1 / 6)
-        off = self._noise.half_width(situation.noise_share / _PARTS)
-        lower, upper = self._ends(even, off, situation.log_share - _SIXTH, situation.n)
+        n = situation.n
+        even = [n * one for one in (0.5, 0.5, 1 / 3, 1 / 3, 1 / 6, 1 / 6)]
+        off = self._off(situation.noise_share, n)
+        lower, upper = correlation_ends(self._means(even, n, off, n, situation.log_share - _SIXTH))
         return (upper - lower) / 2
 
 
 class CorrelationCheck(_SixMeans):
     """A guess of the correlation, decided by the intervals of the six means."""
 
-    def __init__(self, pair: tuple[Spelled, Spelled], asked: Guess, schema: Schema) -> None:
-        super().__init__(pair, asked.to_dict(), schema)
+    def __init__(self, pair: tuple[Spelled, Spelled], among: _Among, asked: Guess, schema: Schema) -> None:
+        super().__init__(pair, among, asked.to_dict(), schema)
         self.cost = None
         self._asked = asked
 
@@ -267,13 +325,14 @@ class CorrelationCheck(_SixMeans):
         return self._decide(prepared, n, log_share).exact
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
-        means, unit = [total / (n * UNIT) for (total,) in measured], unit_interval(n)
+        sums = [total / UNIT for (total,) in measured[:_PARTS]]
+        rows = measured[_PARTS][0] if self._some else n
 
         def limits(log_share: float, side: Side) -> tuple[float, float]:
-            part = log_share - _SIXTH
-            return correlation_ends([_in_scale(unit.over(one, one, part), k) for k, one in enumerate(means)])
+            return correlation_ends(self._means(sums, rows, 0.0, n, log_share - _SIXTH))
 
-        value = correlation_of([_in_scale((one, one), k)[0] for k, one in enumerate(means)])
+        most = max(rows, 1)
+        value = correlation_of([_in_scale((one / most, one / most), k)[0] for k, one in enumerate(sums)])
         procedure = OnRows(-1.0, 1.0, n, "correlation by six means", limits, value)
         tolerance = self._asked.tolerance
         assert tolerance is not None
@@ -282,6 +341,18 @@ class CorrelationCheck(_SixMeans):
     def half_width(self, situation: Situation) -> float | None:
         """Return how far the truth can be from a guess that passes: its tolerance."""
         return self._asked.tolerance
+
+
+def _quotients(above: float, rows: float, off: float, spare: float) -> Ends:
+    """The least and the greatest mean of rows whose sum and number are known within these.
+
+    Examples
+    --------
+    >>> _quotients(40.0, 100.0, 10.0, 0.0), _quotients(4.0, 6.0, 10.0, 10.0)
+    ((0.3, 0.5), (0.0, 1.0))
+    """
+    least = max(above - off, 0.0) / (rows + spare) if rows + spare > 0 else 0.0
+    return min(least, 1.0), min((above + off) / (rows - spare), 1.0) if rows - spare > 0 else 1.0
 
 
 def correlation_ends(means: Sequence[Ends]) -> Ends:
