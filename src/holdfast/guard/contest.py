@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from holdfast.errors import InvalidParameter
 from holdfast.guard.guard_budget import budget_of
+from holdfast.guard.leaderboard import csv_text
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.receipts import Receipt
@@ -179,6 +180,18 @@ class ContestResult:
             return cls(**{**plain, "places": places, "better": better})
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidParameter("a contest's result must be what `to_dict` wrote") from error
+
+    def to_csv(self) -> str:
+        """One line for each submission, best score first, with its values and intervals by further metrics."""
+        ends = [f"{metric} {what}" for metric in self.also for what in ("score", "low", "high")]
+        head = ("best rank", "worst rank", "participant", "submission", "score", "low", "high", "certainly better than")
+        lines = []
+        for place in self.places:
+            line = [*place.rank, place.analyst, place.name, place.value, *place.interval, place.better_than]
+            for found in self.also.values():
+                line += [found["values"][place.label], *found["interval"][place.label]]
+            lines.append([*line, place.shown])
+        return csv_text([*head, *ends, "shown before"], lines)
 
     def to_html(self) -> str:
         """One page that needs nothing else: the places, who is certainly better than whom, and the signature."""
@@ -439,7 +452,7 @@ def _page(result: ContestResult) -> str:
     more = "More is better." if result.rising else "Less is better."
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
-<title>Result of {escape(result.board)}</title><style>{STYLE}</style></head><body>
+<title>Result of {escape(result.board)}</title><style>{STYLE}</style></head><body><main>
 <h1>Result of {escape(result.board)}{phase}</h1>
 <p>{escape(result.summary)}{certified}</p>
 <p class=soft>{escape(result.metric)} on {result.n:,} rows that no submission was scored on before. {more} Scores are
@@ -454,7 +467,7 @@ Assumes: {escape(result.assumption)}.</p>
 <h2>Where this comes from</h2>
 <p class=soft>Entry {result.sequence} of the ledger <code>{escape(result.dataset)}</code>, hash
 <code>{escape(result.hash)}</code>, {escape(result.time)}.</p>
-{signed}</body></html>
+{signed}</main></body></html>
 """
 
 

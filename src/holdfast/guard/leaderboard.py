@@ -6,6 +6,8 @@ that one submission is better than another where their intervals do not overlap,
 
 from __future__ import annotations
 
+import csv
+import io
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -19,6 +21,7 @@ from holdfast.guard.state import GuardState
 
 MOST = 1000
 """Places that a leaderboard lists unless more are asked for."""
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,25 @@ class Leaderboard:
             "places": [place.to_dict() for place in self.places],
         }
 
+    def to_csv(self) -> str:
+        """One line for each place, as spreadsheets and programs read it."""
+        head = ("best rank", "worst rank", "participant", "submission", "score", "low", "high", "certified", "time")
+        return csv_text(
+            head,
+            (
+                (
+                    *(place.rank or (None, None)),
+                    place.analyst,
+                    place.name,
+                    place.value,
+                    *(place.interval or (None, None)),
+                    place.certified and place.interval is not None,
+                    place.time,
+                )
+                for place in self.places
+            ),
+        )
+
     def __str__(self) -> str:
         lines = [f"{self.board.name} ({self.board.metric}, {self.board.rule}), {self.submissions} submissions"]
         for place in self.places:
@@ -134,6 +156,23 @@ class Leaderboard:
             text = f"{place.rank_text:>7}  {place.value:.4g}{ends}  {place.analyst}  {place.name}"
             lines.append(text.rstrip() + mark)
         return "\n".join(lines)
+
+
+def csv_text(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    r"""A table as CSV. Texts that a spreadsheet would take for a formula begin with an apostrophe.
+
+    Examples
+    --------
+    >>> csv_text(["name", "score"], [["=1+1", 0.5], ["a, b", None]])
+    'name,score\r\n\'=1+1,0.5\r\n"a, b",\r\n'
+    """
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(head)
+    for line in lines:
+        cells = (f"'{cell}" if isinstance(cell, str) and cell[:1] in _FORMULAS else cell for cell in line)
+        writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in cells])
+    return file.getvalue()
 
 
 def leaderboard(ledger: Ledger, board: str, *, every: bool = False, most: int = MOST) -> Leaderboard:

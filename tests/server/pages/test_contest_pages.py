@@ -50,7 +50,7 @@ def sent(client: httpx.Client, guard: dict[str, Any], wrong: int, name: str) -> 
 
 def test_a_contest_from_submissions_to_the_signed_result(live: Live, guard: dict[str, Any], host: Visitor) -> None:
     at, board = f"/api/v1/guards/{guard['id']}", f"/guards/{guard['id']}/board"
-    assert "Phase 1 of 1" in host.get(board).text
+    assert "The contest is open" in host.get(board).text
     assert "Hold the final of" not in host.get(board).text, "nobody takes part yet"
     with live.analyst("ann") as ann, live.analyst("bob") as bob:
         first = sent(ann, guard, 50, "good")
@@ -121,4 +121,4 @@ def test_the_form_makes_a_contest(live: Live, host: Visitor) -> None:
     fields = {"board": "formed", "board_key": "id", "board_label": "rich", "board_rule": "open", "board_reserve": "0.3"}
     made = host.fill("/guards", **values(name="formed", sample=sample, **fields))
     assert made.status_code == 200, made.text
-    assert "Phase 1 of 1" in host.get(f"{made.url.path}/board").text
+    assert "The contest is open" in host.get(f"{made.url.path}/board").text

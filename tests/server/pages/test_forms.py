@@ -236,13 +236,15 @@ def test_gauges_and_history(guard: Guard) -> None:
     facts = guard.describe()
     whole = words.gauges(facts["policy"], facts["remaining"])
     assert [one.words for one in whole] == ["7 of 40 left", "ε 0.2 of 0.2 left"]
-    assert words.verdict(whole, "open") == "There is plenty left."
+    assert words.verdict(whole, "open") == "Questions are left."
     assert words.verdict([words.Gauge("Questions", 1, 20, "", "")], "open") == "Nearly used up: questions."
     assert words.verdict([words.Gauge("Questions", 0, 20, "", "")], "open") == "Used up: questions."
     assert words.verdict(whole, "paused").startswith("Paused")
-    assert words.verdict(whole, "open", [("A check", 0.05), ("A noisy mean", 0.6)]) == "There is plenty left."
     assert "good to ±0.3" in words.verdict(whole, "open", [("A check", 0.3), ("A noisy mean", 0.6)])
-    assert "plenty" not in words.verdict(whole, "open", [("A check", 0.69)])
+    assert "would tell nothing" in words.verdict(whole, "open", [("A check", 0.69)])
+    refused = words.refused({"kinds": ["check", "mean"], "answers": "mixed"}, [("A check", 0.05)])
+    assert refused == ["A noisy mean"]
+    assert words.verdict(whole, "open", [("A check", 0.05)], refused).endswith("; a noisy mean would be refused.")
     steward, ann = Caller("t", "steward", "sam"), Caller("t", "analyst", "ann")
     first, older = words.history(guard.ledger, steward)
     rest, end = words.history(guard.ledger, steward, older)
@@ -278,5 +280,5 @@ def test_drawings_hold_no_markup_of_others() -> None:
     )
     assert "<script>" not in drawn
     assert "<b>" not in drawn
-    assert pictures.interval(0.5, None, 0, 1) == ""
+    assert pictures.interval(None, None, 0, 1) == ""
     assert pictures.interval(0.5, [0, 1], 1, 1) == ""

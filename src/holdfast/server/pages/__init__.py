@@ -12,7 +12,20 @@ from fastapi import FastAPI
 from holdfast.server.auth.session import Sessions
 from holdfast.server.state import Server
 
-PARTS = ("assets", "welcome", "samples", "making", "asking", "sql", "boards", "people", "guards", "tokens", "reports")
+PARTS = (
+    "assets",
+    "welcome",
+    "samples",
+    "making",
+    "asking",
+    "sql",
+    "boards",
+    "public",
+    "people",
+    "guards",
+    "tokens",
+    "reports",
+)
 """Modules of this package with a `router`; the order decides which of two fitting routes is taken."""
 
 

@@ -6,6 +6,7 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,17 @@ from fastapi import Request, Response
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import HTMLResponse
 
+from holdfast.core import arguments
 from holdfast.errors import HoldfastError, InvalidParameter
-from holdfast.guard.contest import STYLE, ContestResult, contest
+from holdfast.guard.contest import STYLE, Contest, ContestResult, contest
 from holdfast.guard.leaderboard import Leaderboard, Place, Scores
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.policy import SCORE
-from holdfast.guard.questions.contest_final import ContestFinal
+from holdfast.guard.questions.choose import Choose
+from holdfast.guard.questions.contest_final import ContestFinal, finalists
 from holdfast.guard.questions.score import Score
-from holdfast.guard.scoring import ladder
+from holdfast.guard.scoring import ladder, limits
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.ladder import Rungs
 from holdfast.guard.state import GuardState
@@ -60,7 +63,7 @@ METRICS: dict[str, tuple[str, str]] = {
 }
 """What each metric is called, and what it is."""
 
-_PLACES, _STRIP = 100, 60
+_PLACES, _STRIP = 5_000, 60
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ def _scale(found: Leaderboard, places: Sequence[Place], claims: Mapping[int, flo
     low, high = found.board.range
     ends = [end for place in places if place.interval is not None and place.value is not None for end in place.interval]
     ends += list(claims.values())
+    ends += [place.value for place in places if place.interval is None and place.value is not None]
     if not ends:
         return low, high
     step = _round_step(max(max(ends) - min(ends), 0.02 * (high - low)) / 10)
@@ -157,7 +161,12 @@ def _point(place: Place, claimed: float | None, scale: tuple[float, float]) -> d
     """A submission as `pictures.strip` draws it."""
     low, high = scale
     good = place.improved if place.improved is not None else place.confirmed
-    point: dict[str, Any] = {"kind": "passed" if good else "failed", "low": None, "high": None, "guess": None}
+    kind = "noisy" if good is None else "passed" if good else "failed"
+    point: dict[str, Any] = {"kind": kind, "low": None, "high": None, "guess": None, "time": place.time}
+    if place.interval is None and place.value is not None and high > low:  # a plain score: a short stroke
+        half = 0.012
+        middle = min(1 - half, max(half, _share(place.value, low, high)))
+        point |= {"low": middle - half, "high": middle + half}
     if place.interval is not None and place.value is not None and high > low:
         point |= {name: _share(end, low, high) for name, end in zip(("low", "high"), place.interval, strict=True)}
         if claimed is not None:
@@ -248,23 +257,106 @@ async def hold_final(request: Request, guard: str) -> Response:
 
 @router.get("/guards/{guard}/result")
 async def result_page(request: Request, guard: str) -> Response:
-    """The result of a final, `?board=&phase=`, as a page of its own that runs nothing; `&as=json` is its data."""
+    """The result of a final, `?board=&phase=`, as a page of its own that runs nothing; `&as=json` or `csv` is data."""
     session = await member(request)
     server, asked = server_of(request), request.query_params
 
     def work() -> ContestResult:
         found = contest(server.guards.ledger(guard, session.caller), asked.get("board"))
-        held = {str(result.phase): result for result in found.results}
-        wanted_phase = asked.get("phase") or max(held, default="")
-        if wanted_phase not in held:
-            raise Problem("not-found", "this final was not held yet")
-        return held[wanted_phase]
+        return chosen_result(found, asked.get("phase"))
 
-    result = await server.work(work)
-    if asked.get("as") == "json":
-        headers = {"Content-Disposition": f'attachment; filename="result-{result.phase}.json"'}
-        return StrictJSON(result.to_dict(), headers=headers)
+    return result_response(await server.work(work), asked.get("as"))
+
+
+@router.get("/guards/{guard}/leaderboard.{kind}")
+async def leaderboard_file(request: Request, guard: str, kind: str) -> Response:
+    """The places as `json` or `csv`, for whoever reaches the guard."""
+    session = await member(request)
+    server = server_of(request)
+
+    def work() -> Leaderboard:
+        ledger = server.guards.ledger(guard, session.caller)
+        board = board_of(ledger.look(GuardState.of).policy, request.query_params.get("board") or None)
+        return scores_of(server, ledger).leaderboard(board.name, most=_PLACES)
+
+    found = await server.work(work)
+    return exported(found, kind, f"leaderboard of {found.board.name}")
+
+
+@router.post("/guards/{guard}/choose")
+async def choose(request: Request, guard: str) -> Response:
+    """Choose which of the own submissions take part in the final."""
+    session = await member(request)
+    server, caller = server_of(request), session.caller
+    form = await form_of(request, session)
+    fields = {name: field(form, name) for name in _FIELDS}
+    try:
+        entries = [arguments.whole("submissions", number_of("submissions", str(one))) for one in form.getlist("entry")]
+        question = Choose(fields["board"], entries)
+        await server.work(ask_all, server.guards, guard, caller, [question], None)
+    except (Problem, HoldfastError) as error:
+        problem = error if isinstance(error, Problem) else problem_of(error)
+        if problem.code == "not-found":
+            raise
+        return await _page(request, guard, caller, fields, problem, "Not chosen.")
+    return go(f"/guards/{guard}/board?board={quote(fields['board'])}#every")
+
+
+def chosen_result(found: Contest | None, phase: str | None) -> ContestResult:
+    """The result of a phase, or of the latest one."""
+    held = {} if found is None else {str(result.phase): result for result in found.results}
+    named = phase or max(held, default="")
+    if named not in held:
+        raise Problem("not-found", "this final was not held yet")
+    return held[named]
+
+
+def result_response(result: ContestResult, kind: str | None) -> Response:
+    """A result as a page that runs nothing, or as data."""
+    if kind in ("json", "csv"):
+        return exported(result, kind, f"result {result.phase} of {result.board}")
     return HTMLResponse(result.to_html(), headers=view_headers(STYLE))
+
+
+def exported(found: Leaderboard | ContestResult, kind: str, name: str) -> Response:
+    """A leaderboard or a result as JSON or CSV, under a file's name of plain letters."""
+    if kind not in ("json", "csv"):
+        raise Problem("not-found", "there is a json and a csv of this")
+    plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)
+    headers = {"Content-Disposition": f'attachment; filename="{plain}.{kind}"'}
+    if kind == "json":
+        return StrictJSON(found.to_dict(), headers=headers)
+    return Response(found.to_csv(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def contest_times(board: Board, stands: Contest | None) -> dict[str, Any]:
+    """When submissions are taken and how many, in words, and what the contest's part of a page is headed."""
+    phase = 1 if stands is None else min(stands.phase, stands.phases)
+    deadline = limits.deadline_of(board, phase)
+    moment = None if deadline is None else limits.moment_of(deadline)
+    quotas = [f"{board.quota} submissions in all"] if board.quota is not None else []
+    quotas += [f"{board.daily} submissions on one day of UTC"] if board.daily is not None else []
+    heading = "" if stands is None else "The contest has ended" if stands.ended else "The contest is open"
+    if stands is not None and stands.phases > 1 and not stands.ended:
+        heading = f"Phase {stands.phase} of {stands.phases}"
+    late = moment is not None and datetime.now(UTC) >= moment
+    if stands is not None and stands.ended:
+        deadline, quotas = None, []
+    elif late and stands is not None:
+        heading = "The final comes next"
+    return {
+        "heading": heading,
+        "deadline": None if deadline is None else limits.deadline_words(deadline),
+        "moment": None if moment is None else moment.isoformat(),
+        "late": late,
+        "quotas": f"Each participant has {' and '.join(quotas)}." if quotas else "",
+    }
+
+
+def own_finalists(ledger: Ledger, board: Board, analyst: str) -> set[int]:
+    """The entries with which a participant takes part in the next final, chosen or by default."""
+    own = [entry for entry in ledger.entries(1) if entry.kind == "answered" and entry.analyst == analyst]
+    return ledger.look(lambda view: {one.sequence for one in finalists(view, own, board)})
 
 
 def _is_first(view: View, board: Board, caller: Caller) -> bool:
@@ -320,6 +412,9 @@ async def _page(
             "label_kind": standing.schema[board.label].kind,
             "takes": SCORE in (standing.policy.kinds or ()) and facts["status"] in taking,
             "contest": stands,
+            "times": contest_times(board, stands),
+            "left": {} if caller.steward else ledger.look(partial(limits.left, board=board, analyst=caller.name)),
+            "mine": set() if stands is None else own_finalists(ledger, board, caller.name),
             "standing": standing_of(facts, caller),
         }
 
@@ -331,6 +426,7 @@ async def _page(
         200 if problem is None else problem.status,
         **values,
         metrics=METRICS,
+        shown_at=f"/guards/{guard}",
         fields={name: fields.get(name, "") for name in _FIELDS},
         key=secrets.token_hex(16),
         refusal=said,

@@ -32,8 +32,11 @@ def gauge(left: float, whole: float, words: str) -> Markup:
 
 def interval(value: Any, ends: Any, low: float, high: float, guess: float | None = None) -> Markup:
     """Return an interval on the range of the values; a tick where the value is, a thin one where the guess was."""
-    if not _pair(ends) or not high > low:
+    if not high > low or not (_pair(ends) or isinstance(value, (int, float))):
         return Markup("")
+    if not _pair(ends):  # a plain value
+        parts = [_rect(0, 26, _WIDE, 4, "axis"), _rect(_place(value, low, high) - 4, 8, 8, 40, "value")]
+        return _svg("interval", 56, parts, f"{value:.4g} on a scale from {low:g} to {high:g}")
     first, last = _place(ends[0], low, high), _place(ends[1], low, high)
     parts = [_rect(0, 26, _WIDE, 4, "axis"), _rect(first, 14, max(4.0, last - first), 28, "range")]
     words = f"an interval from {ends[0]:.4g} to {ends[1]:.4g} on a scale from {low:g} to {high:g}"

@@ -326,6 +326,11 @@ BOARD_DEFAULTS = {
     "board_public_keys": "",
     "board_reserve": "",
     "board_baseline": "",
+    "board_deadline": "",
+    "board_zone": "",
+    "board_quota": "",
+    "board_daily": "",
+    "board_public": "",
     "board_classes": "",
     "board_k": "",
     "board_expression": "",
@@ -382,7 +387,12 @@ def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, A
         made["also"] = [part.strip() for part in given["board_also"].split(",") if part.strip()]
     if given["board_baseline"]:
         made["baseline"] = number_of("baseline", given["board_baseline"])
-    for name in ("models", "public_keys"):
+    if given["board_deadline"]:
+        made["deadline"] = f"{given['board_deadline']} {given['board_zone']}".strip()
+    for name in ("quota", "daily"):
+        if given[f"board_{name}"]:
+            made[name] = number_of(name, given[f"board_{name}"])
+    for name in ("models", "public_keys", "public"):
         if given[f"board_{name}"]:
             made[name] = True
     return Board.from_dict(made).to_dict()

@@ -91,12 +91,15 @@ def after_sign_in(address: str | None) -> str:
 def _facts(server: Server, session: SignedIn) -> tuple[list[dict[str, Any]], int]:
     caller = session.caller
     found = [
-        facts if facts["status"] == DAMAGED else facts | standing_of(facts, caller) for facts in listed(server, caller)
+        facts if facts["status"] == DAMAGED else facts | standing_of(facts, caller, _sharp(server, facts, caller))
+        for facts in listed(server, caller)
     ]
     return found, len(server.samples.list()) if caller.steward else 0
 
 
-def standing_of(facts: dict[str, Any], caller: Caller, sharp: Sequence[tuple[str, float]] = ()) -> dict[str, Any]:
+def standing_of(
+    facts: dict[str, Any], caller: Caller, sharp: Sequence[tuple[str, float]] | None = None
+) -> dict[str, Any]:
     """Return the gauges of a guard: the whole's for a steward, an analyst's own for an analyst."""
     policy = facts["policy"]
     if caller.steward:
@@ -110,7 +113,16 @@ def standing_of(facts: dict[str, Any], caller: Caller, sharp: Sequence[tuple[str
         left = words.gauges(policy, _least(own, facts["remaining"]), share)
     capped = words.failures(policy, facts["progress"])
     left = left if capped is None else [*left, capped]
-    return {"gauges": left, "verdict": words.verdict(left, facts["status"], sharp)}
+    refused = [] if sharp is None else words.refused(policy, sharp)
+    return {"gauges": left, "verdict": words.verdict(left, facts["status"], sharp or (), refused)}
+
+
+def _sharp(server: Server, facts: dict[str, Any], caller: Caller) -> list[tuple[str, float]] | None:
+    """What the next answer would be good to; not asked of a guard that answers nothing."""
+    if facts["status"] != "open":
+        return None
+    ledger = server.guards.ledger(facts["id"], caller)
+    return words.sharpness(ledger, None if caller.steward else caller.name)
 
 
 def _least(own: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:

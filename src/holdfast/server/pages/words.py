@@ -19,6 +19,7 @@ from holdfast.guard.ledger.seats import seat_entries, seat_page
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Question, Situation
 from holdfast.guard.questions.words import number
+from holdfast.guard.scoring.limits import deadline_words
 from holdfast.guard.state import GuardState, read_account
 from holdfast.mechanisms.answer import wider_words
 from holdfast.server.auth.tokens import Caller
@@ -30,7 +31,7 @@ _STATUS = {
     "paused": "Paused: nothing is answered until a steward resumes it.",
     "closed": "Closed for good.",
     "expired": "Expired: its time is up.",
-    "ended": "Ended: one more check failed than the policy allows. Nothing further is answered.",
+    "ended": "Ended: the final was held, or one more check failed than the policy allows. Nothing further is answered.",
     "damaged": "Damaged: its ledger contradicts itself, and nothing is answered from it.",
 }
 _ACTS = {
@@ -170,7 +171,7 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
         capped = "" if plain["privacy"] is None else f"; all of them together cost at most {cost(plain['privacy'])}"
         rows.append(("Answers", f"noisy means only, with the narrowest intervals known for many of them{capped}"))
     elif plain["privacy"] is None:
-        rows.append(("Private questions", "none: only looks without noise"))
+        rows.append(("Private questions", "none: every answer is without noise"))
     else:
         each = "" if plain["spend"] is None else f", {cost(plain['spend'])} each unless asked otherwise"
         kept = "in all" if plain["accounting"] == "filter" else "as the unit of an odometer"
@@ -189,10 +190,31 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
     if plain["expires"] is not None:
         rows.append(("Until", plain["expires"][:16].replace("T", " ") + " UTC"))
     for board in plain.get("boards") or ():
-        rule = "an interval each" if board["rule"] == "intervals" else f"a ladder with steps of {number(board['step'])}"
+        rule = {
+            "intervals": "claimed scores are checked",
+            "open": "plain scores, which certify nothing",
+            "ladder": f"a ladder with steps of {number(board['step'] or 0)}",
+        }[board["rule"]]
         rows.append((f"Board {board['name']}", f"{board['metric']} of {board['label']} by {board['key']}, {rule}"))
-    rows.append(("Kinds", ", ".join(plain["kinds"])))
+        if board.get("deadline"):
+            rows.append(("Submissions until", "; ".join(map(deadline_words, board["deadline"]))))
+        quotas = [
+            f"{board[name]} {when}" for name, when in (("quota", "in all"), ("daily", "a day")) if board.get(name)
+        ]
+        if quotas:
+            rows.append(("Submissions of each participant", " and ".join(quotas)))
+        if board.get("public"):
+            rows.append(("Who may see the board", "everybody, without a token"))
+    if plain.get("reserve"):
+        parts = " and then ".join(f"{part:.0%}" for part in plain["reserve"])
+        rows.append(("Rows kept for the final" if plain.get("boards") else "Rows kept apart", parts))
     return rows
+
+
+def kinds(plain: Mapping[str, Any]) -> str:
+    """The kinds of question that a policy allows, by the names that people see."""
+    known = Question.kinds()
+    return ", ".join(known[kind].title.lower() if kind in known else kind for kind in plain["kinds"])
 
 
 # --- Advice -----------------------------------------------------------------------------------------------------------
@@ -296,8 +318,10 @@ def _candidates(guard: Guard, question: Mapping[str, Any], analyst: str) -> Iter
 # --- Outlook ----------------------------------------------------------------------------------------------------------
 # What a glance at a guard will tell: what is left, how sharp the next answer would be, and what happened last.
 
-_VACUOUS, _WIDE = 0.5, 0.1
-"""Half-widths from which on an interval for a share says nothing, and little."""
+_VACUOUS = 0.5
+"""The half-width from which on an interval for a proportion says nothing."""
+_PLAIN: dict[str, tuple[str, dict[str, Any]]] = {"check": ("A check", {"guess": 0.5}), "mean": ("A noisy mean", {})}
+"""The questions that an outlook estimates: their kind, what they are called, and their fields."""
 _SHOWN = 25
 _READ = 200
 _STRIP = 60
@@ -353,6 +377,13 @@ def sharpness(ledger: Ledger, analyst: str | None = None) -> list[tuple[str, flo
     return ledger.look(lambda view: _sharpness(view, analyst))
 
 
+def refused(policy: Mapping[str, Any], sharp: Sequence[tuple[str, float]]) -> list[str]:
+    """Which of the two plain questions the policy allows, and would be refused now, as `sharpness` found."""
+    given = {name for name, _ in sharp}
+    allowed = [kind for kind in _PLAIN if kind in policy["kinds"] and (kind == "mean" or policy["answers"] != "means")]
+    return [_PLAIN[kind][0] for kind in allowed if _PLAIN[kind][0] not in given]
+
+
 def _sharpness(view: View, analyst: str | None) -> list[tuple[str, float]]:
     standing = GuardState.of(view)
     policy = standing.policy
@@ -362,9 +393,8 @@ def _sharpness(view: View, analyst: str | None) -> list[tuple[str, float]]:
     if policy.histories == "separate" and named:
         names = [analyst]  # what others have used decides nothing
     condition = f'"{standing.schema.columns[0].name}" is null'
-    asked = {"check": ("A check", {"guess": 0.5}), "mean": ("A noisy mean", {})}
     found = []
-    for kind, (name, more) in asked.items():
+    for kind, (name, more) in _PLAIN.items():
         if kind not in (policy.kinds or ()) or (kind == "check" and policy.answers == "means"):  # as wide as a mean
             continue
         situation = Situation(budget_of(standing, analyst), acting.progress, acting.spent)
@@ -478,7 +508,7 @@ def strip_points(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             continue
         low, high = one["scale"]
         kind = {True: "passed", False: "failed", None: "noisy"}[answer["details"].get("improved", answer["passed"])]
-        point: dict[str, Any] = {"kind": kind, "low": None, "high": None, "guess": None}
+        point: dict[str, Any] = {"kind": kind, "low": None, "high": None, "guess": None, "time": one["time"]}
         ends = answer["interval"]
         if isinstance(ends, list) and len(ends) == 2 and high > low:
             point |= {"low": (ends[0] - low) / (high - low), "high": (ends[1] - low) / (high - low)}
@@ -488,8 +518,16 @@ def strip_points(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found[::-1][-_STRIP:]
 
 
-def verdict(left: Iterable[Gauge], status: str, sharp: Sequence[tuple[str, float]] = ()) -> str:
-    """One sentence about a guard for whoever has no time. `sharp` is what `sharpness` says, where that is known."""
+def verdict(
+    left: Iterable[Gauge], status: str, sharp: Sequence[tuple[str, float]] = (), refused: Sequence[str] = ()
+) -> str:
+    """One sentence about a guard for whoever has no time, from what `sharpness` and `refused` estimate.
+
+    Examples
+    --------
+    >>> verdict([], "open", [("A check", 0.05)], ["A noisy mean"])
+    'A check asked now is good to ±0.05; a noisy mean would be refused.'
+    """
     if status != "open":
         return status_words(status)
     shares = {one.name: 0.0 if one.whole <= 0 else one.left / one.whole for one in left}
@@ -499,11 +537,15 @@ def verdict(left: Iterable[Gauge], status: str, sharp: Sequence[tuple[str, float
         return f"Used up: {', '.join(gone)}."
     if low:
         return f"Nearly used up: {', '.join(low)}."
-    if sharp and (least := min(half_width for _, half_width in sharp)) >= _VACUOUS:
-        return f"Questions are left, but their answers would say nothing about a share: ±{width(least)}."
-    if sharp and least >= _WIDE:
-        return f"Questions are left; an answer about a share would be good to ±{width(least)} at best."
-    return "There is plenty left."
+    said = [
+        f"{name.lower()} asked now is good to ±{width(half_width)}"
+        if half_width < _VACUOUS
+        else f"{name.lower()} asked now would tell nothing about a proportion: ±{width(half_width)}"
+        for name, half_width in sharp
+    ]
+    said += [f"{name.lower()} would be refused" for name in refused]
+    text = "; ".join(said) or "questions are left"
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 # --- Outcomes ---------------------------------------------------------------------------------------------------------

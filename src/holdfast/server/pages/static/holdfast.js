@@ -45,6 +45,69 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
+// Times in the zone of whoever reads them, after those that were declared.
+for (const moment of document.querySelectorAll("time[data-local]")) {
+  const there = new Date(moment.dateTime);
+  const words = there.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  moment.after(` \u00b7 ${words} where you are`);
+}
+const zone = document.querySelector("[data-zone]");
+if (zone && !zone.value && !document.querySelector("[role=alert]")) zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+
+// Tables sort by a click on a head, filter by what is typed, and show some rows at a time. Without a script all are there.
+for (const table of document.querySelectorAll("table[data-table]")) {
+  const body = table.tBodies[0], rows = [...body.rows], each = matchMedia("(max-width: 40rem)").matches ? 8 : 15;
+  if (rows.length < 6) continue;
+  let shown = rows, first = 0;
+  const text = (row, at) => row.cells[at].dataset.value ?? row.cells[at].textContent.trim();
+  const bar = document.createElement("div"), label = document.createElement("label"), find = document.createElement("input");
+  const count = document.createElement("span"), back = document.createElement("button"), on = document.createElement("button");
+  bar.className = "table-tools";
+  label.append("Find ", find);
+  count.setAttribute("role", "status");
+  count.className = "soft";
+  [back.type, on.type, back.textContent, on.textContent] = ["button", "button", "Earlier rows", "Further rows"];
+  const draw = () => {
+    first = Math.max(0, Math.min(first, Math.ceil(shown.length / each) * each - each));
+    body.replaceChildren(...shown.slice(first, first + each));
+    count.textContent = shown.length ? `${first + 1} to ${Math.min(first + each, shown.length)} of ${shown.length}` : "Nothing fits";
+    back.disabled = first === 0;
+    on.disabled = first + each >= shown.length;
+    back.hidden = on.hidden = shown.length <= each;
+  };
+  find.addEventListener("input", () => {
+    const wanted = find.value.trim().toLowerCase();
+    shown = rows.filter((row) => row.textContent.toLowerCase().includes(wanted));
+    first = 0;
+    draw();
+  });
+  back.addEventListener("click", () => { first -= each; draw(); });
+  on.addEventListener("click", () => { first += each; draw(); });
+  for (const [at, head] of [...table.tHead.rows[0].cells].entries()) {
+    if (head.classList.contains("plot")) continue;
+    const sort = document.createElement("button");
+    sort.type = "button";
+    sort.className = "sort";
+    sort.append(...head.childNodes);
+    head.append(sort);
+    sort.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const compare = (a, b) => {
+        const [x, y] = [text(a, at), text(b, at)], [n, m] = [Number(x), Number(y)];
+        return x !== "" && y !== "" && Number.isFinite(n) && Number.isFinite(m) ? n - m : x.localeCompare(y);
+      };
+      for (const list of [rows, shown]) list.sort((a, b) => (down ? -compare(a, b) : compare(a, b)));
+      first = 0;
+      draw();
+    });
+  }
+  bar.append(label, count, back, on);
+  table.before(bar);
+  draw();
+}
+
 // The steward's view of a guard moves with it.
 for (const live of document.querySelectorAll("[data-live]")) {
   const get = fetching(live);

@@ -1,0 +1,121 @@
+"""Boards that everybody may see, without a token: the places, the results of finals, and all of it as JSON and CSV.
+
+The policy says which boards are public. What is here is what every participant sees; nothing is anybody's own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from fastapi import Request, Response
+
+from holdfast.guard.contest import Contest, ContestResult, contest
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.policy import Policy
+from holdfast.guard.scoring.board import Board
+from holdfast.guard.state import GuardState
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.http import Problem
+from holdfast.server.pages.boards import METRICS, chosen_result, contest_times, exported, result_response, view
+from holdfast.server.pages.rendering import page_router, show, visitor
+from holdfast.server.state import Server, server_of
+from holdfast.server.views import board_of, scores_of
+
+router = page_router()
+NOBODY = Caller("", "analyst", "")
+"""Whoever looks: sees nobody's own."""
+FRESH = 2.0
+"""Seconds for which what was read for one visitor is shown to others: the page costs little, however many look."""
+_MOST_KEPT = 64
+_KEPT: dict[tuple[int, str, str, str], tuple[float, Any]] = {}
+_MUTEX = threading.Lock()
+T = TypeVar("T")
+
+
+def _kept(server: Server, guard: str, board: str, what: str, make: Callable[[], T]) -> T:
+    """What was made a moment ago for the same board, or made now."""
+    name, moment = (id(server), guard, board, what), time.monotonic()
+    with _MUTEX:
+        made, value = _KEPT.get(name, (-FRESH, None))
+    if moment - made < FRESH:
+        return value  # type: ignore[no-any-return]
+    found = make()
+    with _MUTEX:
+        _KEPT[name] = time.monotonic(), found
+        while len(_KEPT) > _MOST_KEPT:
+            del _KEPT[next(iter(_KEPT))]
+    return found
+
+
+def _found(server: Server, guard: str, board: str | None) -> tuple[Ledger, Policy, Board]:
+    """A public board; one that is not public is not there."""
+    ledger = server.guards.chain(guard)
+    policy = ledger.look(GuardState.of).policy
+    shown = [one for one in policy.boards or () if one.public and board in (None, "", one.name)]
+    if not shown:
+        raise Problem("not-found", "there is no public board here")
+    return ledger, policy, board_of(policy, shown[0].name)
+
+
+def _contest(server: Server, guard: str, ledger: Ledger, policy: Policy, board: Board) -> Contest | None:
+    if not policy.has_contest:
+        return None
+    return _kept(server, guard, board.name, "contest", lambda: contest(ledger, board.name))
+
+
+@router.get("/public/{guard}")
+async def public_board(request: Request, guard: str) -> Response:
+    """The board as everybody may see it, `?board=`, or the first public one."""
+    await visitor(request)
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        ledger, policy, board = _found(server, guard, request.query_params.get("board"))
+        stands = _contest(server, guard, ledger, policy, board)
+        seen = _kept(
+            server, guard, board.name, "view", lambda: view(scores_of(server, ledger), ledger, board.name, NOBODY)
+        )
+        return seen | {
+            "guard": {"id": guard, "name": server.guards.row(guard)["name"]},
+            "board": board,
+            "boards": [one.name for one in policy.boards or () if one.public],
+            "contest": stands,
+            "times": contest_times(board, stands),
+        }
+
+    values = await server.work(work)
+    return show(request, "public.html", **values, metrics=METRICS, shown_at=f"/public/{guard}")
+
+
+@router.get("/public/{guard}/leaderboard.{kind}")
+async def public_leaderboard(request: Request, guard: str, kind: str) -> Response:
+    """The places as `json` or `csv`."""
+    server = server_of(request)
+
+    def work() -> tuple[Any, str]:
+        ledger, _, board = _found(server, guard, request.query_params.get("board"))
+        return _kept(
+            server,
+            guard,
+            board.name,
+            "leaderboard",
+            lambda: scores_of(server, ledger).leaderboard(board.name, most=5_000),
+        ), board.name
+
+    found, name = await server.work(work)
+    return exported(found, kind, f"leaderboard of {name}")
+
+
+@router.get("/public/{guard}/result")
+async def public_result(request: Request, guard: str) -> Response:
+    """The result of a final, `?board=&phase=&as=`: a page of its own, `json` or `csv`."""
+    server, asked = server_of(request), request.query_params
+
+    def work() -> ContestResult:
+        ledger, policy, board = _found(server, guard, asked.get("board"))
+        return chosen_result(_contest(server, guard, ledger, policy, board), asked.get("phase"))
+
+    return result_response(await server.work(work), asked.get("as"))
