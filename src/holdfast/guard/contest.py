@@ -429,7 +429,8 @@ body{margin:0 auto;max-width:960px;padding:24px 16px 48px;background:var(--back)
 font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:32px}.soft{color:var(--soft);font-size:.9rem}
 table{border-collapse:collapse;width:100%;font-size:.92rem}th,td{text-align:left;padding:5px 8px;
-border-bottom:1px solid var(--line)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
+border-bottom:1px solid var(--line)}td,th{overflow-wrap:normal}td.n,th.n{text-align:right;
+font-variant-numeric:tabular-nums}td{white-space:nowrap}
 .wide{overflow-x:auto}svg{max-width:100%;height:auto}svg text{fill:var(--ink);font:11px system-ui,sans-serif}
 .cell{fill:var(--in)}.frame{fill:none;stroke:var(--line)}pre{white-space:pre-wrap;font-size:.75rem}
 """
@@ -458,7 +459,7 @@ def _page(result: ContestResult) -> str:
 <p class=soft>{escape(result.metric)} on {result.n:,} rows that no submission was scored on before. {more} Scores are
 exact for these rows. Intervals, ranks and comparisons hold all at once with probability {number(result.confidence)}.
 Assumes: {escape(result.assumption)}.</p>
-<div class=wide><table><thead><tr><th>Rank</th><th>Who</th><th class=n>Score</th><th class=n>True score</th>
+<div class=wide tabindex=0><table><thead><tr><th>Rank</th><th>Who</th><th class=n>Score</th><th class=n>True score</th>
 <th class=n>Certainly better than</th><th class=n>Shown before</th></tr></thead><tbody>
 {rows}
 </tbody></table></div>
@@ -483,7 +484,7 @@ def _also(result: ContestResult) -> str:
             cells = f"<td class=n>{number(found['values'][place.label])}</td><td class=n>{ends}</td>"
             lines.append(f"<tr><th scope=row>{escape(place.label)}</th>{cells}</tr>")
         table = f"<table>{head}<tbody>{''.join(lines)}</tbody></table>"
-        tables.append(f"<h2>By {escape(metric)}</h2><div class=wide>{table}</div>\n")
+        tables.append(f"<h2>By {escape(metric)}</h2><div class=wide tabindex=0>{table}</div>\n")
     return "".join(tables)
 
 
@@ -521,7 +522,7 @@ def _graph(result: ContestResult) -> str:
         f'<svg role="img" aria-label="{title}" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
         f"{frame}{names}{cells}</svg>"
     )
-    return f"{count}<p class=soft>{said}</p><div class=wide>{picture}</div>"
+    return f"{count}<p class=soft>{said}</p><div class=wide tabindex=0>{picture}</div>"
 
 
 def _cell(x: int, y: int, size: int, first: str, second: str) -> str:

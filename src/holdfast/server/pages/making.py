@@ -103,9 +103,9 @@ async def _compared(server: Server, fields: Mapping[str, str]) -> dict[str, Any]
         n = _rows(server, fields.get("sample", ""))
         try:
             lines, failed = policy_form.comparison(n, fields)
-            return {"lines": lines, "failed": failed, "n": n, "why": ""}
+            return {"lines": lines, "failed": failed, "n": n, "why": "", "offers": policy_form.offers(n, fields)}
         except HoldfastError as error:
-            return {"lines": [], "failed": 0, "n": n, "why": str(error)}
+            return {"lines": [], "failed": 0, "n": n, "why": str(error), "offers": []}
 
     return await server.work(work)
 

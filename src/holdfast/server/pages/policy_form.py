@@ -25,11 +25,12 @@ from holdfast.guard.study import Study, StudyPlan
 from holdfast.holdout.error_budget import Course
 from holdfast.holdout.planning.plan import plan
 from holdfast.inference.answers.noisy import GaussianAnswers
+from holdfast.server.pages import words
 
 # --- Policy form ------------------------------------------------------------------------------------------------------
 
 SHAPES: dict[str, tuple[str, str]] = {
-    "looks": ("Checks only", "Analysts bring guesses; the guard says whether they stand. No noise, narrow intervals."),
+    "looks": ("Checks only", "Analysts bring guesses; the guard says whether they pass. No noise, narrow intervals."),
     "mixed": ("Checks and private answers", "Also answers with noise and private tests, from a privacy budget."),
     "means": (
         "Means only",
@@ -205,6 +206,43 @@ def comparison(n: int, fields: Mapping[str, str]) -> tuple[list[Line], int]:
         remark = "does not hold after looking" if reference else "" if certified else "not proved"
         lines.append(Line(_METHODS.get(name, name), half_width, "limit" if reference else "other", remark))
     return lines, failed
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What one of the plans to pick from would give for the same rows, confidence and number of questions."""
+
+    title: str
+    chosen: bool
+    check: str
+    mean: str
+    needs_guess: str
+    noise: str
+
+
+def offers(n: int, fields: Mapping[str, str]) -> list[Offer]:
+    """The plans side by side, each with what the form says; one that the form does not fit gives nothing.
+
+    Examples
+    --------
+    >>> [(one.title, one.chosen, one.check) for one in offers(10_000, DEFAULTS)][:2]
+    [('Checks only', True, '±0.058'), ('Checks and private answers', False, '±0.089')]
+    """
+    chosen, found = fields.get("shape", "looks"), []
+    for shape, (title, _) in SHAPES.items():
+        widths: dict[str, str] = {}
+        try:
+            policy = Policy.from_dict(
+                {k: v for k, v in policy_of({**fields, "shape": shape}).items() if k not in ("analysts", "expires")}
+            )
+            widths = {line.name.rpartition(" ")[2]: words.width(line.half_width) for line in promised(n, policy)}
+        except HoldfastError:
+            pass
+        check, mean = (f"±{widths[name]}" if name in widths else "not offered" for name in ("check", "mean"))
+        needs = {"looks": "yes", "mixed": "for checks", "means": "no"}[shape]
+        noise = {"looks": "none", "mixed": "private answers only", "means": "every answer"}[shape]
+        found.append(Offer(title, shape == chosen, check, mean, needs, noise))
+    return found
 
 
 def promised(n: int, policy: Policy) -> list[Line]:
