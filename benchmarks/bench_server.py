@@ -1,4 +1,4 @@
-"""`holdfast serve` under load: durable answers against an empty FastAPI route, batches, memory, what timing shows."""
+"""`holdfast serve` under load: durable answers against an empty Starlette route, batches, memory, what timing shows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,14 @@ from tests.services.postgres import running as postgres
 from benchmarks.http_load import Load, drive, post
 from benchmarks.timing import Row
 
-LEAST = 0.2
-"""The share of an empty route's rate that durable answers on SQLite must reach."""
+GOALS: dict[str, tuple[float, float, float | None]] = {"SQLite": (0.5, 0.6, 0.2), "PostgreSQL": (0.35, 0.6, None)}
+"""The shares of an empty route's rate that are the goal: at 50 clients of new answers, of those given before, and of
+new answers at one client. They are not reached yet, and stand in each line."""
+LEAST: dict[str, tuple[float | None, float | None, float | None]] = {
+    "SQLite": (0.1, 0.2, 0.1),
+    "PostgreSQL": (None, None, None),
+}
+"""The shares below which a change has made the server slower."""
 CLIENTS, ANALYSTS = 50, 50
 BATCH = 100
 FLAT = 1.10
@@ -35,24 +41,18 @@ _EACH = int(os.environ.get("HOLDFAST_BENCH_EACH", "2000"))
 _POLICY = {"privacy": {"kind": "pure-dp", "epsilon": 1000.0}, "spend": {"kind": "pure-dp", "epsilon": 0.0001}}
 _EMPTY = """
 import uvicorn
-from typing import Any
-from fastapi import FastAPI
-from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
-class Ask(BaseModel):
-    question: dict[str, Any] | None = None
-    questions: list[dict[str, Any]] | None = None
+async def healthz(request):
+    return JSONResponse({})
 
-app = FastAPI()
+async def ask(request):
+    await request.json()
+    return JSONResponse({})
 
-@app.get("/healthz")
-async def healthz() -> dict[str, Any]:
-    return {}
-
-@app.post("/ask")
-async def ask(body: Ask) -> dict[str, Any]:
-    return {}
-
+app = Starlette(routes=[Route("/healthz", healthz), Route("/ask", ask, methods=["POST"])])
 uvicorn.run(app, port=%d, log_config=None, access_log=False, server_header=False, timeout_keep_alive=15)
 """
 _numbers = itertools.count(1)
@@ -62,9 +62,9 @@ def rows() -> list[Row]:
     """SQLite and PostgreSQL, each next to the empty route in the same run; then memory and timing on SQLite."""
     with empty_route() as empty:
         with running(forked=False) as live:
-            measured = _rates("SQLite", live, empty, LEAST)
+            measured = _rates("SQLite", live, empty)
         with postgres(durable=True) as server, running(forked=False, ledger=server.url(), signing_key=_key()) as live:
-            measured += _rates("PostgreSQL", live, empty, None)
+            measured += _rates("PostgreSQL", live, empty)
     _key().unlink(missing_ok=True)
     return [*measured, participants_row(PARTICIPANTS), memory_row(QUESTIONS), timing_row(PAIRS)]
 
@@ -75,7 +75,7 @@ def _key() -> Path:
 
 @contextmanager
 def empty_route() -> Iterator[tuple[str, int]]:
-    """A FastAPI application that reads the same bodies and does nothing: its address, and the id of its process."""
+    """A bare Starlette application that reads the same bodies and does nothing: its address, and the id of its process."""
     port = free_port()
     process = subprocess.Popen([sys.executable, "-c", _EMPTY % port])
     url = f"http://127.0.0.1:{port}"
@@ -92,7 +92,7 @@ def question() -> dict[str, Any]:
     return {"kind": "check", "expression": f"age < {45 + next(_numbers) / 2**40!r}", "guess": 0.5}
 
 
-def _rates(name: str, live: Live, empty: tuple[str, int], least: float | None) -> list[Row]:
+def _rates(name: str, live: Live, empty: tuple[str, int]) -> list[Row]:
     """Medians of alternating rounds: what else the machine does hits both."""
     guard = live.guard("load", _POLICY)
     path = f"/api/v1/guards/{guard['id']}"
@@ -113,17 +113,23 @@ def _rates(name: str, live: Live, empty: tuple[str, int], least: float | None) -
             yield post(address, json.dumps({"questions": asked}).encode(), next(tokens), _fresh())
 
     found = []
-    for what, make, end, clients, many, claimed in (
-        ("a durable answer", single, "/ask", CLIENTS, 1, least),
-        ("an answer given before", repeated, "/ask", CLIENTS, 1, None),
-        (f"an answer in a batch of {BATCH}", batches, "/batch", 4, BATCH, None),
+    least, goals = LEAST[name], GOALS[name]
+    for what, make, end, clients, many, claimed, goal in (
+        ("a durable answer", single, "/ask", CLIENTS, 1, least[0], goals[0]),
+        ("an answer given before", repeated, "/ask", CLIENTS, 1, least[1], goals[1]),
+        ("a durable answer", single, "/ask", 1, 1, least[2], goals[2]),
+        (f"an answer in a batch of {BATCH}", batches, "/batch", 4, BATCH, None, None),
     ):
         before = processor(live.process.pid), processor(empty[1])
         ours, theirs = _alternating(live.url, path + end, empty[0], make, clients)
         spent = processor(live.process.pid) - before[0], processor(empty[1]) - before[1]
         each = [1e3 * seconds / sum(len(load.latencies) for load in ours) / many for seconds in spent]
         cost = f"{each[0]:.2f} ms of processor ({each[1]:.2f})"
-        found.append(_row(f"{name}: {what}, {clients} clients", cost, ours, theirs, many, claimed))
+        found.append(
+            _row(
+                f"{name}: {what}, {clients} client{'s' if clients > 1 else ''}", cost, ours, theirs, many, claimed, goal
+            )
+        )
     return found
 
 
@@ -139,7 +145,15 @@ def _alternating(
     return ours, theirs
 
 
-def _row(name: str, cost: str, ours: list[Load], theirs: list[Load], many: int, least: float | None) -> Row:
+def _row(
+    name: str,
+    cost: str,
+    ours: list[Load],
+    theirs: list[Load],
+    many: int,
+    least: float | None,
+    goal: float | None,
+) -> Row:
     ratios = sorted(a.rate / b.rate for a, b in zip(ours, theirs, strict=True))
     middle = sorted(ours, key=lambda load: load.rate)[len(ours) // 2]
     peer = sorted(theirs, key=lambda load: load.rate)[len(theirs) // 2]
@@ -149,8 +163,9 @@ def _row(name: str, cost: str, ours: list[Load], theirs: list[Load], many: int, 
         f"({ratios[0]:.2f} to {ratios[-1]:.2f})"
     )
     claim = "none: shown only" if least is None else f"at least {least:g} of its rate"
+    claim += "" if goal is None else f"; the goal is {goal:g}"
     holds = least is None or ratios[len(ratios) // 2] >= least
-    return Row(name, 1 / middle.rate, "an empty FastAPI route", 1 / peer.rate, claim, holds, shown)
+    return Row(name, 1 / middle.rate, "an empty Starlette route", 1 / peer.rate, claim, holds, shown)
 
 
 def _token(live: Live, name: str) -> str:

@@ -166,6 +166,11 @@ def test_a_contest_from_the_invitation_to_the_final(window: Open, server: Live, 
     anybody.picture("47-contest-public")
 
     # The host holds the final.
+    page.goto(f"/guards/{guard}")
+    expect(page.get_by_text(f"{OTHERS + 1} analysts")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2 * 850, "a guard's page fits two screens"
+    host.sound()
+    host.picture("48-contest-guard-in-use")
     page.goto(f"/guards/{guard}/board")
     host.sound()
     host.picture("48-contest-board-host")

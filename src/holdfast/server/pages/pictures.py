@@ -100,14 +100,14 @@ def strip(points: Sequence[Mapping[str, Any]], slots: int = 60, subject: str = "
     """Return the latest answers side by side: each a stroke from the lower to the upper end of its interval.
 
     A point has `low` and `high`, shares of the range of its values, or None for an answer without an interval; `value`,
-    `guess` and `kind`, which is its class.
+    `guess` and `kind`, which is its class. Where all have a `time` they stand on an axis of time from the first to the
+    last, moved apart where they would hide each other.
     """
     shown = list(points)[-slots:]
     slots = max(least, len(shown))
     step = _WIDE / max(slots, 1)
     parts = [_rect(0, y, _WIDE, 0.6, "line") for y in (0, 50, 99.4)]
-    for i, one in enumerate(shown):
-        x = step * (i + 0.5)
+    for x, one in zip(_along(shown, step), shown, strict=True):
         if one.get("low") is None:
             parts.append(_rect(x - step * 0.2, 94, step * 0.4, 6, f"point {one['kind']}"))
             continue
@@ -119,6 +119,31 @@ def strip(points: Sequence[Mapping[str, Any]], slots: int = 60, subject: str = "
     failed = sum(one["kind"] == "failed" for one in shown)
     words = f"the latest {len(shown)} {subject}: {passed} passed, {failed} did not"
     return _svg("strip", 100, parts, words)
+
+
+def _along(points: Sequence[Mapping[str, Any]], step: float) -> list[float]:
+    """Where points stand: by their times, at least a step apart, the first and the last at the ends.
+
+    Examples
+    --------
+    >>> hours = [{"time": f"2030-01-01T0{hour}:00:00"} for hour in (0, 1, 1, 4)]
+    >>> _along(hours, 100.0)
+    [50.0, 275.0, 375.0, 950.0]
+    """
+    even = [step * (i + 0.5) for i in range(len(points))]
+    if len(points) < 2 or any(one.get("time") is None for one in points):
+        return even
+    moments = [datetime.fromisoformat(str(one["time"])).timestamp() for one in points]
+    span = moments[-1] - moments[0]
+    if span <= 0:
+        return even
+    places = [step / 2 + (_WIDE - step) * (moment - moments[0]) / span for moment in moments]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + step)
+    places[-1] = min(places[-1], _WIDE - step / 2)
+    for i in range(len(places) - 2, -1, -1):
+        places[i] = min(places[i], places[i + 1] - step)
+    return places
 
 
 def _svg(kind: str, high: float, parts: Sequence[Markup], words: str) -> Markup:

@@ -114,7 +114,10 @@ def standing_of(
     capped = words.failures(policy, facts["progress"])
     left = left if capped is None else [*left, capped]
     refused = [] if sharp is None else words.refused(policy, sharp)
-    return {"gauges": left, "verdict": words.verdict(left, facts["status"], sharp or (), refused)}
+    verdict = words.verdict(left, facts["status"], sharp or (), refused)
+    if sharp is not None and facts["status"] == "open" and policy["boards"] and policy["reserve"]:
+        verdict = f"Submissions are taken. {verdict}"
+    return {"gauges": left, "verdict": verdict}
 
 
 def _sharp(server: Server, facts: dict[str, Any], caller: Caller) -> list[tuple[str, float]] | None:
