@@ -75,7 +75,7 @@ def _key() -> Path:
 
 @contextmanager
 def empty_route() -> Iterator[tuple[str, int]]:
-    """A bare Starlette application that reads the same bodies and does nothing: its address, and the id of its process."""
+    """A bare Starlette application that reads the same bodies and does nothing: its address, and its process."""
     port = free_port()
     process = subprocess.Popen([sys.executable, "-c", _EMPTY % port])
     url = f"http://127.0.0.1:{port}"
