@@ -11,6 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
+#: Pages that the site makes from texts of the product, which are read there, and from names of theorems.
+MADE = {"api", "theorems", "notebooks", "catalogue.md", "cli.md", "questions.md", "settings.md"}
+
 #: What is not written in prose, and what is written instead. Names in code stand between backticks: they may stay.
 STANDARD = {
     r"(?<!power )\blaws?\b(?! of large numbers)(?! of total)": "distribution",
@@ -24,13 +27,10 @@ STANDARD = {
     r"\bthe house\b|\bone door\b": "architecture, conventions; entry point",
 }
 
-GENERATED = {"api", "theorems", "catalogue.md", "cli.md", "questions.md", "settings.md"}
-"""Pages that are there once the documentation was built: made from docstrings, which `texts` has, and from ids."""
-
 
 def documentation() -> Iterator[tuple[str, str]]:
     """Paragraphs of the pages, without code."""
-    pages = (path for path in sorted((ROOT / "docs").rglob("*.md")) if not GENERATED & set(path.parts))
+    pages = [path for path in sorted((ROOT / "docs").rglob("*.md")) if not MADE & set(path.relative_to(ROOT).parts)]
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *pages]:
         text = re.sub(r"^(`{3,}).*?^\1\s*$", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
         for paragraph in re.split(r"\n\s*\n", text):

@@ -23,7 +23,7 @@ COUNTS = {
     "coherence": {"Figure": 4, "Table": 1},
 }
 """How many figures and tables each paper has, counted in its text."""
-RUN = Run(True, 1, "0.1.0", "a machine")
+RUN = Run(True, 1, "0.2.0", "a machine")
 
 
 def test_no_figure_or_table_is_missing() -> None:

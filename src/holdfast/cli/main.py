@@ -98,7 +98,7 @@ def run(arguments: Sequence[str]) -> int:
     Examples
     --------
     >>> run(["--version"])
-    holdfast 0.1.0
+    holdfast 0.2.0
     0
     """
     try:
