@@ -47,8 +47,8 @@ from tests.accounting.conformance import Case, FilterConformance, OdometerConfor
 FILTERS = [
     Case("basic", lambda: BasicFilter(3.0), PureDP),
     Case("basic-approximate", lambda: BasicFilter(3.0, 1e-5), lambda x: ApproxDP(x, min(x * 1e-6, 0.9))),
-    Case("rogers", lambda: RogersFilter(3.0, 1e-6), lambda x: PureDP(0.1 * x)),
-    Case("rogers-tuned", lambda: RogersFilter(3.0, 1e-6, method="tuned"), lambda x: PureDP(0.1 * x)),
+    Case("rogers", lambda: RogersFilter(3.0, 1e-6, method="paper"), lambda x: PureDP(0.1 * x)),
+    Case("rogers-tuned", lambda: RogersFilter(3.0, 1e-6), lambda x: PureDP(0.1 * x)),
     Case("rogers-offset", lambda: RogersFilter(3.0, 1e-6, offset=0.01), lambda x: PureDP(0.1 * x)),
     Case("whitehouse", lambda: WhitehouseFilter(3.0, 1e-6), lambda x: PureDP(0.1 * x)),
     Case(

@@ -398,8 +398,8 @@ class RogersFilter(Tally, Filter):
     delta : float
         In (0, 1/e); half of it is room for the costs' own deltas, as printed.
     method : str
-        "paper": the offset `epsilon^2 / (28.04 log(1/delta))` and the drift `e(e^e - 1)/2`, as printed. "tuned":
-        the tuned offset and the tight drift `e tanh(e/2)`.
+        "tuned" (default): the tuned offset and the tight drift `e tanh(e/2)`. "paper": the offset
+        `epsilon^2 / (28.04 log(1/delta))` and the drift `e(e^e - 1)/2`, as printed.
     offset : float, optional
         An offset `x` of one's own, fixed before the first cost.
 
@@ -412,7 +412,7 @@ class RogersFilter(Tally, Filter):
     ...         budget.spend(PureDP(0.01))
     ...         count += 1
     ...     return count
-    >>> rounds(RogersFilter(1.0, 1e-6)), rounds(RogersFilter(1.0, 1e-6, method="tuned"))
+    >>> rounds(RogersFilter(1.0, 1e-6, method="paper")), rounds(RogersFilter(1.0, 1e-6))
     (147, 150)
     """
 
@@ -421,12 +421,12 @@ class RogersFilter(Tally, Filter):
     accepts = (PureDP, ApproxDP, PointwiseDP)
 
     def __init__(
-        self, epsilon: float, delta: float, *, method: Literal["paper", "tuned"] = "paper", offset: float | None = None
+        self, epsilon: float, delta: float, *, method: Literal["tuned", "paper"] = "tuned", offset: float | None = None
     ) -> None:
         super().__init__()
         self.epsilon = budget("epsilon", epsilon, above=0)
         self.delta = budget_delta("delta", delta, below=math.exp(-1))
-        self.method = arguments.choice("method", method, ("paper", "tuned"))
+        self.method = arguments.choice("method", method, ("tuned", "paper"))
         self._own_offset = None if offset is None else arguments.real("offset", offset, above=0)
         self.offset = self._own_offset or rogers_offset(self.epsilon, self.delta, method)
         self._drift: Literal["tight", "paper"] = "tight" if method == "tuned" else "paper"

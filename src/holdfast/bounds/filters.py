@@ -71,7 +71,7 @@ def loss_drift(epsilon: float, method: Literal["tight", "paper"] = "tight") -> f
     return max(up(0.5 * epsilon * math.expm1(epsilon)), math.ulp(0.0)) if epsilon else 0.0
 
 
-def rogers_offset(budget_epsilon: float, budget_delta: float, method: Literal["tuned", "paper"] = "paper") -> float:
+def rogers_offset(budget_epsilon: float, budget_delta: float, method: Literal["tuned", "paper"] = "tuned") -> float:
     """Return the offset `x` of the filter of Rogers, Roth, Ullman and Vadhan.
 
     "paper": `budget_epsilon^2 / (28.04 log(1/budget_delta))` (Theorem 5.5.1 of the dissertation). "tuned": the variance
@@ -86,11 +86,11 @@ def rogers_offset(budget_epsilon: float, budget_delta: float, method: Literal["t
     budget_delta : float
         In (0, 1/e).
     method : str
-        "paper" (default) or "tuned".
+        "tuned" (default) or "paper".
 
     Examples
     --------
-    >>> round(rogers_offset(1.0, 1e-6), 10)
+    >>> round(rogers_offset(1.0, 1e-6, "paper"), 10)
     0.0025813985
     """
     budget_epsilon = arguments.real("budget_epsilon", budget_epsilon, above=0)
@@ -125,7 +125,7 @@ def rogers_left_side(
 
     Examples
     --------
-    >>> x = rogers_offset(1.0, 1e-6)
+    >>> x = rogers_offset(1.0, 1e-6, "paper")
     >>> round(rogers_left_side(100 * loss_drift(0.01, "paper"), 100 * 0.01**2, x, 1e-6 / 2), 10)
     0.8138514462
     """
@@ -306,7 +306,7 @@ def rounds(
 
     - "basic": the epsilons sum to at most the budget. Exact in decimals: a hundred rounds of 0.01 fit a budget of 1.
     - "rogers": the dissertation's Theorem 5.5.1 as printed, and "rogers-tuned" with the better offset and drift
-      (`accounting.RogersFilter(method="tuned")`).
+      (`accounting.RogersFilter`).
     - "whitehouse": as tight as advanced composition.
     - "zcdp": the rho of the rounds (`epsilon tanh(epsilon/2)` each) sum to at most `zcdp_budget`; the whole interaction
       is then zCDP, so the full delta goes into the conversion. The default of the library, joined with "basic".
@@ -361,12 +361,12 @@ def _rogers_with(offset: float, drift: float, epsilon: float, budget_epsilon: fl
 
 
 def _rogers(epsilon: float, budget_epsilon: float, budget_delta: float) -> Fits:
-    offset = rogers_offset(budget_epsilon, budget_delta)
+    offset = rogers_offset(budget_epsilon, budget_delta, "paper")
     return _rogers_with(offset, loss_drift(epsilon, "paper"), epsilon, budget_epsilon, budget_delta / 2)
 
 
 def _rogers_tuned(epsilon: float, budget_epsilon: float, budget_delta: float) -> Fits:
-    offset = rogers_offset(budget_epsilon, budget_delta, "tuned")
+    offset = rogers_offset(budget_epsilon, budget_delta)
     return _rogers_with(offset, loss_drift(epsilon), epsilon, budget_epsilon, budget_delta / 2)
 
 
