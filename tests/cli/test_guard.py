@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -316,3 +317,26 @@ def test_open_says_that_an_inferred_schema_is_outside_the_privacy_budget(tmp_pat
         notes[name] = said(capsys).get("notes", [])
     assert [note for note in notes["private"] if "privacy budget does not cover" in note] == notes["private"] != []
     assert notes["plain"] == []
+
+
+@pytest.mark.parametrize(("cap", "spend", "names_another"), [("1", "0.05", True), ("0.1", "0.005", False)])
+def test_opening_says_how_wide_noisy_means_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cap: str, spend: str, names_another: bool
+) -> None:
+    """The width is that of the first mean that is asked; a cap that makes it useless is told, with a better one."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("old\n" + "true\nfalse\n" * 16_000)
+    options = ["--questions", "500", "--privacy", f"pure-dp:{cap}", "--spend", f"pure-dp:{spend}"]
+    assert run(["guard", "open", str(tmp_path / "p.db"), str(rows), *options, "--json"]) == 0
+    note = json.loads(capsys.readouterr().out)["notes"][0]
+    assert run(["ask", "mean", str(tmp_path / "p.db"), str(rows), "old", "--estimate", "--json"]) == 0
+    width = json.loads(capsys.readouterr().out)["half_width"]
+    assert f"good to ±{width:.2g} of its range" in note
+    assert ("would be good to" in note) is names_another
+    if names_another:
+        other = re.search(r"--privacy (\S+) --spend (\S+) would be good to ±(\S+):", note)
+        assert other is not None
+        options = ["--questions", "500", "--privacy", other[1], "--spend", other[2]]
+        assert run(["guard", "open", str(tmp_path / "q.db"), str(rows), *options, "--json"]) == 0
+        assert f"good to ±{other[3]} of" in json.loads(capsys.readouterr().out)["notes"][0]
+        assert float(other[3]) < 0.5 * width

@@ -40,7 +40,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "guard open": (
         "guard open ledger.db rows.csv --questions 500",
-        "guard open ledger.db rows.csv --questions 500 --privacy pure-dp:1 --spend pure-dp:0.05",
+        "guard open ledger.db rows.csv --questions 500 --privacy pure-dp:0.1 --spend pure-dp:0.005",
         f"guard open {_SERVER} rows.csv --policy policy.json --name contest",
     ),
     "guard override": ('guard override ledger.db --policy policy.json --reason "a second wave of questions"',),

@@ -27,6 +27,7 @@ from holdfast.data.schema import column_words
 from holdfast.errors import HoldfastError, InvalidParameter
 
 if TYPE_CHECKING:
+    from holdfast.guard.guard import Guard
     from holdfast.guard.policy import Policy
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
@@ -217,14 +218,43 @@ def open_(
         made = _proposed(rows.n, ledger, sample, yes)
     with store_at(ledger, create=True) as store:
         guard = Guard.open(store, rows, made, allow_overlap=allow_overlap)
-        found = guard.describe()
+        found, width = guard.describe(), _width_words(guard)
     numbered = row_key in rows.identity().numbered
     rows.close()
-    _print(found, as_json, _notes(row_key, numbered, found))
+    _print(found, as_json, width + _notes(row_key, numbered, found))
 
 
 _QUESTIONS, _FAILURES = 1000, 10
 """The policy that is proposed where none is given has what `holdfast plan` assumes."""
+
+
+_USEFUL = 0.8
+"""Another cap is named where it makes intervals at most this part as wide."""
+
+
+def _width_words(guard: Guard) -> list[str]:
+    """How wide noisy means are under the policy's cap and spend, and which smaller cap would make them narrower."""
+    from holdfast.guard.estimates import narrowest_privacy, private_width
+    from holdfast.guard.state import GuardState
+
+    state = guard.ledger.look(GuardState.of)
+    policy, schema, n = state.policy, state.schema, state.explored
+    width = private_width(policy, schema, n)
+    if width is None:
+        return []
+    words = f"The first noisy mean is good to ±{width:.2g} of its range (a condition's is 1)."
+    smaller = narrowest_privacy(policy, schema, n)
+    if smaller is None or smaller[1] > _USEFUL * width:
+        return [words]
+    other, narrow = smaller
+    return [
+        f"{words} As many with --privacy {_typed(other.privacy)} --spend {_typed(other.spend)} would be good to "
+        f"±{narrow:.2g}: intervals are corrected for all that the cap may tell, so a large cap makes them wide."
+    ]
+
+
+def _typed(cost: Any) -> str:
+    return f"pure-dp:{cost.epsilon:.4g}"
 
 
 def _proposed(n: int, ledger: str, sample: str, yes: bool) -> Policy:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from holdfast.accounting import Cost
-from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter, QuestionRefused
+from holdfast.accounting import Cost, PureDP
+from holdfast.data.expressions import to_json, tree
+from holdfast.data.schema import Schema
+from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, HoldfastError, InvalidParameter, QuestionRefused
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.guard_budget import GuardBudget, budget_of
 from holdfast.guard.ledger.ledger import Ledger
@@ -23,8 +25,10 @@ from holdfast.guard.pipeline import (
     situation_of,
     state_of,
 )
+from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Bound, Situation
-from holdfast.guard.state import Account, Accounts, GuardState, read_account
+from holdfast.guard.questions.mean import Mean
+from holdfast.guard.state import Account, Accounts, GuardState, Progress, read_account
 from holdfast.holdout.error_budget import Price
 from holdfast.mechanisms.answer import wider_words
 
@@ -233,3 +237,43 @@ def _not_ended(account: Account) -> Account:
             "exact values of these rows were shown, so no further p-value of them can be corrected; test on fresh rows"
         )
     return account
+
+
+def private_width(policy: Policy, schema: Schema, n: int) -> float | None:
+    """How wide the first noisy mean would be, as a part of its range; None where the policy allows none of that price.
+
+    It is the half-width of a condition that half of the rows meet. A large privacy cap makes it wide: every interval
+    is corrected for all that the cap may tell. A small one makes the noise large.
+
+    Examples
+    --------
+    >>> from holdfast.accounting import PureDP
+    >>> schema = Schema({"age": "integer"})
+    >>> for cap in (1.0, 0.1, 0.01):
+    ...     policy = Policy(questions=500, privacy=PureDP(cap), spend=PureDP(cap / 20))
+    ...     print(cap, round(private_width(policy, schema, 32_561), 3))
+    1.0 0.252
+    0.1 0.111
+    0.01 0.5
+    """
+    if policy.privacy is None or policy.answers == "means" or "mean" not in (policy.kinds or ()):
+        return None
+    condition = tree.IsNull(tree.Name(schema.columns[0].name))
+    try:
+        bound = Mean(to_json(condition)).bind(schema, n, policy)
+        return bound.half_width(Situation(GuardBudget(n, policy), Progress(), bound.cost))
+    except HoldfastError:  # no price is named, or nothing is left
+        return None
+
+
+def narrowest_privacy(policy: Policy, schema: Schema, n: int) -> tuple[Policy, float] | None:
+    """The same number of noisy means under the smaller cap that makes the first of them narrowest; None for none."""
+    if not isinstance(policy.privacy, PureDP) or not isinstance(policy.spend, PureDP):
+        return None
+    cap, spend = policy.privacy.epsilon, policy.spend.epsilon
+    found = []
+    for power in range(1, 13):
+        smaller = replace(policy, privacy=PureDP(cap / 2**power), spend=PureDP(spend / 2**power))
+        width = private_width(smaller, schema, n)
+        found += [] if width is None else [(width, -power, smaller)]
+    return None if not found else (min(found)[2], min(found)[0])
