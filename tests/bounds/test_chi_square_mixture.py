@@ -16,7 +16,6 @@ from scipy import integrate, stats
 from holdfast.bounds.numerics import chi_square as contour
 from holdfast.bounds.numerics.chi_square import (
     Tails,
-    mixture_cdf,
     mixture_density,
     mixture_moments,
     mixture_sf,
@@ -185,7 +184,7 @@ def test_draws() -> None:
     grid = draws[:: len(draws) // 400]
     empirical = np.searchsorted(draws, grid, side="right") / len(draws)
     limit = math.sqrt(math.log(2 / 1e-6) / (2 * len(draws)))
-    assert np.abs(empirical - mixture_cdf(grid, w, 1, v)).max() < limit
+    assert np.abs(empirical - mixture_tails(grid, w, 1, v).cdf).max() < limit
     mean, variance = mixture_moments(w, 1, v)
     wrong = stats.chi2.cdf(grid * 2 * mean / variance, 2 * mean**2 / variance)
     assert np.abs(empirical - wrong).max() > limit
@@ -267,7 +266,7 @@ def test_density_is_the_slope(weights: list[float], log_share: float) -> None:
     w = np.array(weights)
     x = w.sum() * 10**log_share
     step = 1e-4 * x
-    cdf = mixture_cdf(x + step * np.array([-2, -1, 1, 2]), w)
+    cdf = mixture_tails(x + step * np.array([-2, -1, 1, 2]), w).cdf
     slope = (cdf[0] - 8 * cdf[1] + 8 * cdf[2] - cdf[3]) / (12 * step)
     assert mixture_density(x, w) == pytest.approx(slope, rel=1e-6, abs=1e-10 / x)
 
@@ -287,7 +286,7 @@ def test_weights_that_are_rounding_are_harmless() -> None:
         assert mixture_tails(x, noisy) == pytest.approx(mixture_tails(x, w), rel=1e-12)
     # and a weight that matters for small x is kept, however small
     assert inversion_error(1e-13, [1, 1e-13]) < MEASURED
-    assert mixture_cdf(1e-13, [1, 1e-13]) < 0.6 * mixture_cdf(1e-13, [1])
+    assert mixture_tails(1e-13, [1, 1e-13]).cdf < 0.6 * mixture_tails(1e-13, [1]).cdf
 
 
 # --- shapes, ends, errors --------------------------------------------------------------------------------------------
@@ -391,6 +390,6 @@ def test_a_law_that_is_nearly_a_constant_and_half_a_degree_is_finished() -> None
 def test_many_small_weights_together_are_a_shift_that_is_not_left_out() -> None:
     """Two hundred weights of 5e-12 shift the distribution by 1e-9: 5e-8 of the lower tail at 0.01, and all of it
     counts."""
-    found = mixture_cdf(0.01, [1.0] + [5e-12] * 200)
+    found = mixture_tails(0.01, [1.0] + [5e-12] * 200).cdf
     assert found == pytest.approx(stats.chi2.cdf(0.01 - 1e-9, 1), rel=1e-11)
     assert abs(found / stats.chi2.cdf(0.01, 1) - 1) > 4e-8

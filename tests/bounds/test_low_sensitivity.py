@@ -11,7 +11,6 @@ from holdfast.bounds.concentration import mcdiarmid
 from holdfast.bounds.low_sensitivity import (
     approx_dp_deviation,
     bns_deviation,
-    equivalent_delta,
     failure,
     radius,
     radius_after_dp,
@@ -58,12 +57,6 @@ def test_optimised_radius_is_the_best_point() -> None:
     assert radius_after_dp(0.1, 10_000, 1e-4, closed.failure, 1e-12) <= closed.radius
     assert best >= radius_after_dp(0.01, 10_000, 1e-4, 0.05)
     assert radius_after_dp(0.01, 10_000, 1e-4, 0.05, 0.5) == math.inf
-
-
-def test_equivalent_delta_gives_the_same_failure_up_to_constants() -> None:
-    epsilon, delta, n = 0.1, 1e-6, 5000
-    small = equivalent_delta(epsilon, delta, n)
-    assert n * math.sqrt(small / epsilon) == pytest.approx(delta / epsilon)
 
 
 def test_conditions_are_checked() -> None:

@@ -205,21 +205,6 @@ def bns_deviation(
     return Deviation(up(18 * epsilon * sensitivity * n), up(delta / epsilon))
 
 
-def equivalent_delta(epsilon: float, delta: float, n: int) -> float:
-    """Return `delta^2 / (eps n^2)`, with which the max-information route fails as rarely as `bns_deviation`.
-
-    Up to constants. Rogers et al. 2016, Appendix D, printed.
-
-    Examples
-    --------
-    >>> round(equivalent_delta(0.1, 1e-6, 1000) * 1e17, 6)
-    1.0
-    """
-    epsilon = arguments.real("epsilon", epsilon, above=0)
-    share = arguments.probability("delta", delta) / arguments.whole("n", n, at_least=1)
-    return share / epsilon * share
-
-
 def _radius(n: int, sensitivity: float, log2_level: float) -> float:
     """`c sqrt((n/2) ln(2/level))`, rounded up: where the two-sided tail of McDiarmid's inequality is the level."""
     return up(sensitivity * math.sqrt(n / 2 * math.log(2) * (1 - log2_level)), 8)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from holdfast.bounds.p_value import largest_epsilon
 from holdfast.errors import InvalidParameter
 from holdfast.inference import AfterLooking
 from holdfast.inference.after_looking.selection import (
     Scores,
-    affordable_epsilon,
     alternatives,
     choose,
     covariances,
@@ -179,7 +179,7 @@ def test_alternatives_and_planning() -> None:
     found = alternatives(10_000, 1000, 0.01)
     assert found.to_dict()["bonferroni"]["level"] == pytest.approx(5e-5)
     assert found.to_dict()["naive"]["valid"] is False
-    epsilon = affordable_epsilon(10_000, 0.005)
+    epsilon = largest_epsilon(0.05, 0.005, 10_000)
     assert AfterLooking(10_000).record(_cost(epsilon)).level().value >= 0.005
 
 

@@ -376,19 +376,6 @@ def mixture_sf(
     return mixture_tails(x, weights, degrees, noncentrality).sf
 
 
-def mixture_cdf(
-    x: npt.ArrayLike, weights: npt.ArrayLike, degrees: npt.ArrayLike = 1, noncentrality: npt.ArrayLike = 0
-) -> Any:
-    """Return `P(Q <= x)`. See `mixture_tails`.
-
-    Examples
-    --------
-    >>> print(f"{mixture_cdf(40, [3, 1, 0.5, 0.01]):.10f}")
-    0.9996406622
-    """
-    return mixture_tails(x, weights, degrees, noncentrality).cdf
-
-
 def mixture_density(
     x: npt.ArrayLike, weights: npt.ArrayLike, degrees: npt.ArrayLike = 1, noncentrality: npt.ArrayLike = 0
 ) -> Any:
@@ -631,39 +618,3 @@ def chi_square_power(alpha: float, degrees: float, noncentrality: npt.ArrayLike)
     degrees = arguments.real("degrees", degrees, at_least=LEAST_DEGREES)
     v = np.asarray(noncentrality, dtype=np.float64)
     return mixture_sf(chdtri(degrees, alpha), np.ones((*v.shape, 1)), degrees, v[..., None])
-
-
-def noncentrality_for_power(power: float, alpha: float, degrees: float) -> float:
-    """Return the noncentrality at which a chi-square test of level `alpha` has the given power.
-
-    Most noncentralities are proportional to the sample size, so this is the heart of every sample-size plan.
-
-    Examples
-    --------
-    >>> v = noncentrality_for_power(0.8, 0.05, 3)
-    >>> print(f"{v:.6f} {chi_square_power(0.05, 3, v):.10f}")
-    10.902563 0.8000000000
-    """
-    alpha = arguments.probability("alpha", alpha)
-    power = arguments.real("power", power, at_least=alpha, below=1)
-    degrees = arguments.real("degrees", degrees, at_least=LEAST_DEGREES)
-    if power == alpha:
-        return 0.0
-    critical = float(chdtri(degrees, alpha))
-    log_miss = math.log1p(-power)
-
-    def excess(v: float) -> float:
-        return log_miss - _log_lower(critical, degrees, v)
-
-    from scipy.optimize import brentq
-
-    high = 1.0
-    while excess(high) < 0:
-        high *= 2
-    return float(brentq(excess, 0.0, high, xtol=1e-14 * high, rtol=1e-14))
-
-
-def _log_lower(x: float, degrees: float, noncentrality: float) -> float:
-    law = Mixture(np.ones((1, 1)), np.array([[degrees]]), np.array([[noncentrality]]))
-    logs, upper = smaller_tail(np.array([x]), law)
-    return math.log1p(-math.exp(logs[0])) if upper[0] else float(logs[0])

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from holdfast.accounting.costs import PureDP
 from holdfast.bounds.numerics.exact import up
-from holdfast.bounds.p_value import largest_epsilon
 from holdfast.core import arguments
 from holdfast.core.copying import NoCopy
 from holdfast.core.guarantee import Guarantee
@@ -295,17 +294,6 @@ def choose(
     index = mechanism.release(scores.values, source)
     name = scores.names[index] if scores.names else ""
     return Selected(index, mechanism.cost, made, mechanism.guarantee, name)
-
-
-def affordable_epsilon(n: int, level: float, alpha: float = 0.05) -> float:
-    """Return the largest epsilon after which an ordinary p-value of `level` still rejects at `alpha`.
-
-    Examples
-    --------
-    >>> round(affordable_epsilon(10_000, level=0.005), 4)
-    0.0162
-    """
-    return largest_epsilon(alpha, level, n)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from holdfast.errors import HoldfastError
 from holdfast.guard.guard import Guard
@@ -76,14 +75,3 @@ def write(played: list[Played], path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         writer.writerows(one.cells() for one in played)
-
-
-def summary(played: list[Played]) -> dict[str, Any]:
-    """Return how often each of them was right."""
-    return {
-        name: {
-            outcome: sum(one.outcome == outcome for one in played if one.step.analyst == name)
-            for outcome in ("passed", "corrected", "answered with noise")
-        }
-        for name in ("ann", "greg")
-    }
