@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from holdfast.data.engines.passes import Pass, passes
 
 import holdfast as hf
 from holdfast.data.engines.ibis_sample import IbisSample
@@ -18,6 +17,7 @@ from holdfast.data.engines.spark_sample import SparkSample
 from holdfast.data.engines.sql_statements import Statements, bundles
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import Count, FixedSum, GroupBy, Histogram, of_rows
+from holdfast.data.statistics.request import Pass, passes
 from tests.data import kept
 from tests.data.expressions.odd_rows import SCHEMA, rows
 
