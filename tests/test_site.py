@@ -18,6 +18,7 @@ import idea_pictures  # noqa: E402
 import notebook_pages  # noqa: E402
 
 from holdfast.bounds import catalogue  # noqa: E402
+from holdfast_papers.registry import experiments  # noqa: E402
 
 
 def _trees(page: Path) -> list[str]:
@@ -90,3 +91,10 @@ def test_a_theorem_has_its_formula(tmp_path: Path) -> None:
     assert sum("`" in line for line in formulas) > 0.9 * len(formulas)
     holdout = (tmp_path / "theorems" / "holdout.md").read_text()
     assert "- **Formula:** `beta * spending * Q(h)`" in holdout
+
+
+def test_the_gallery_shows_every_picture_that_is_kept() -> None:
+    page = (DOCS / "gallery.md").read_text()
+    kept = {path.stem for path in (DOCS / "_static" / "gallery").glob("*.svg")}
+    assert len(kept) >= 4
+    assert set(re.findall(r"\]\(_static/gallery/([\w-]+)\.svg\) `", page)) == kept <= set(experiments())

@@ -507,7 +507,7 @@ def smallest_two_parameter_bits(
 
 
 def smallest_beta(epsilon: float, delta: float, n: int, method: Literal["best", "paper"] = "best") -> float:
-    """Return the failure probability below which the bound says nothing, whatever the number of bits.
+    """Return the failure probability below which the bound is vacuous, whatever the number of bits.
 
     `n delta` for Theorem S+; for Theorem 3.1 `n (delta' + delta'')` at its best `dhat`, about `2.31 n
     sqrt(delta/eps)`. Both are limits: at this very `beta` the bits are infinite.

@@ -48,7 +48,7 @@ class Bound:
     bits : float
         The exponent; `inf` where there is no bound.
     beta : float
-        The failure probability. 1 or more says nothing, and is kept so that a printed formula can be shown as it is.
+        The failure probability. 1 or more is vacuous, and is kept so that a printed formula can be shown as it is.
     scope : str
         "product": rows independent. "any": every distribution of the sample.
     source : str

@@ -49,7 +49,7 @@ def from_mutual_information(
     Returns
     -------
     float
-        In [0, 1], rounded up; 1 says nothing.
+        In [0, 1], rounded up; 1 is vacuous.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def test_what_was_spent_is_said_once() -> None:
     ("value", "passed", "words"),
     [
         (None, True, "Passed: it holds for the population."),
-        (None, False, "Not shown to hold, which says nothing against it. No value is shown."),
+        (None, False, "Not shown to hold, which is not evidence against it. No value is shown."),
         ("north", None, "The value is north; intervals, if any, are in the data."),
     ],
 )

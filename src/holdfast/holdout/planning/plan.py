@@ -526,7 +526,7 @@ def plan(
     if n is None and half_width is None:
         raise InvalidParameter("n must be a whole number, at least 1, or half_width must be given, got neither")
     if half_width is not None:
-        # below 1e-9 not even 10**15 rows suffice, from half of the range on a width says nothing
+        # below 1e-9 not even 10**15 rows suffice, from half of the range on a width is vacuous
         half_width = arguments.real("half_width", half_width, at_least=1e-9 * length, below=length / 2)
     rows = [_row(method, n, use, half_width, length) for method in METHODS.values() if method.applies(use)]
     return HoldoutPlan(

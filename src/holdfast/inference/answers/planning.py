@@ -81,7 +81,7 @@ class AnswerPlan:
         head = f"{self.questions} adaptive means of {self.n} rows at {level}: use {self.recommended.name}"
         rows = [
             f"  {option.name:16}{option.half_width:10.4f}  {option.answerer}"
-            + ("  (says nothing)" if option.width.vacuous else "")
+            + ("  (no guarantee)" if option.width.vacuous else "")
             for option in self.options
         ]
         tail = f"  {'non-adaptive':16}{self.reference:10.4f}  only if all questions were fixed before looking"

@@ -130,7 +130,9 @@ def _value_words(answer: GuardedAnswer) -> str:
             return "No value is shown."
         if answer.passed:
             return "Passed: it holds for the population."
-        return "Not shown to hold, which says nothing against it. No value is shown." if answer.passed is False else ""
+        return (
+            "Not shown to hold, which is not evidence against it. No value is shown." if answer.passed is False else ""
+        )
     if answer.half_width is not None:
         low, high = answer.interval
         return f"The value is {answer.value:.6g}, and the truth of the population lies in [{low:.6g}, {high:.6g}]."
@@ -342,7 +344,7 @@ class Tools:
                 "practice",
                 "Try a question on made-up rows",
                 "Answer a `question` as `ask` takes it, or a `statement` as `sql` takes it, from rows that are made up "
-                "from the declared columns. It is priced and refused as it would be, and says nothing about the real "
+                "from the declared columns. It is priced and refused like a real answer, and is not about the real "
                 "rows. Free.",
                 _takes(
                     (),

@@ -81,7 +81,7 @@ class Line:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the interval says nothing about a share."""
+        """Whether the interval is vacuous for a proportion."""
         return not self.half_width < 0.5
 
 
