@@ -275,8 +275,7 @@ def cells_of(
     known = schema[column]
     if categories is None and known.values is None and known.kind != "boolean":
         raise InvalidParameter(
-            f"categories or edges must be given for column {column!r}: cells are declared, never looked up in the "
-            f"rows in the rows"
+            f"categories or edges must be given for column {column!r}: cells are declared, never looked up in the rows"
         )
     declared = categories_of(schema, column, None if categories is None else tuple(listed("categories", categories)))
     labels = _with_rest([label_of(one) for one in declared])

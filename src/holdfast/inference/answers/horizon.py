@@ -331,7 +331,7 @@ class SmallVarianceAnswers(HorizonAnswerer):
         mean = exact_mean(values, self.n, low, high)
         with self._alone():  # the charge is known only with the answer, and no other question may slip in between
             if self.plan.fitting(self._spent) < 1:
-                raise BudgetExhausted("what is left does not cover the worst case of one more question")
+                raise BudgetExhausted("what is left might not cover one more question")
             question = self._count()
             scale = self.plan.scale(question)
             place = rounded_gaussian(Fraction(scale), self.grid, mean=mean, source=self._source)
