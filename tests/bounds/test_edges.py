@@ -84,6 +84,7 @@ EXCLUDED: dict[str, list[tuple[str, Any]]] = {
     "mutual-information.approx-dp": [("method", "paper")],
     "odometer.lecuyer": [("epsilons", [0])],
     "odometer.renyi": [("epsilons", [0])],
+    "one-question.blaker": [("ones", 10**15), ("n", 1)],
     "one-question.clopper-pearson": [("ones", 10**15), ("n", 1)],
     "one-question.empirical-bernstein": [("mean", -1e100), ("mean", 1e100), ("low", 1e100), ("high", -1e100)],
     "one-question.f1-known-predictions": [
@@ -267,6 +268,12 @@ TOGETHER: list[tuple[str, dict[str, Any], dict[str, list[Any]], dict[str, list[A
         {"k_bits": 5, "beta": 0.01, "size_bits": 20, "method": "paper"},
         {"beta": [0.14531250000000004], "k_bits": [0]},
         {"beta": [0.1453125]},
+    ),
+    (
+        "one-question.blaker",
+        {"ones": 950, "n": 1000, "log_share": -2.995732273553991},
+        {"ones": [1001]},
+        {"ones": [1000]},
     ),
     (
         "one-question.clopper-pearson",

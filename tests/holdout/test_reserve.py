@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import holdfast as hf
-from holdfast.bounds.one_question import clopper_pearson
+from holdfast.bounds.one_question import blaker
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
 from holdfast.holdout import metrics
 from holdfast.holdout.reusable import Split
@@ -135,7 +135,7 @@ def test_a_final_reads_the_rows_of_its_phase_alone():
         ones = int(b[reserved].sum())
         assert result.values["b"] == ones / reserved.size
         assert result.n == reserved.size
-        assert result.interval["b"] == pytest.approx(tuple(clopper_pearson(ones, reserved.size, level)), abs=1e-9)
+        assert result.interval["b"] == pytest.approx(tuple(blaker(ones, reserved.size, level)), abs=1e-9)
         assert len(result.revealed) == 1
         assert run.ended
         with pytest.raises(BudgetExhausted):

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.bounds.one_question.known_predictions import unlike_rows
-from holdfast.bounds.one_question.means import Side, clopper_pearson
+from holdfast.bounds.one_question.means import Side, blaker, clopper_pearson
 from holdfast.core import arguments
 from holdfast.core.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
@@ -126,9 +126,11 @@ class Finalists:
     def limits(self, index: int, log_share: float, side: Side, alike: bool) -> tuple[float, float]:
         """Return the interval of one finalist at a share."""
         if self.ones is not None:
-            share = log_share if alike else _unlike(log_share, side)
-            found = clopper_pearson(int(self.ones[index]), self.n, share, side)
-            return found.low, found.high
+            ones = int(self.ones[index])
+            if alike and side == "both":
+                return tuple(blaker(ones, self.n, log_share))
+            limits = clopper_pearson(ones, self.n, log_share if alike else _unlike(log_share, side), side)
+            return limits.low, limits.high
         assert self.columns is not None
         low, high = self._bets(self.columns[index], self.low, self.high, alike).interval(log_share, side)
         return min(low, high), max(low, high)  # limits by betting can cross: then they missed

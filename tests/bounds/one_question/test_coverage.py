@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from holdfast.bounds.one_question import (
+    blaker,
     clopper_pearson,
     empirical_bernstein,
     hoeffding,
@@ -39,6 +40,24 @@ def test_binomial_counts_are_covered_and_the_families_are_nested(n: int, share: 
         for a, b in zip(inner, outer, strict=True):
             assert b.low <= a.low + 1e-15
             assert a.high <= b.high + 1e-15
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("share", [0.15, 0.05, 0.01, 1e-6])
+def test_blaker_lies_inside_clopper_pearson_and_leaves_little_of_the_share(n: int, share: float) -> None:
+    """Its worst miss is the share but for rounding: Clopper and Pearson's is half of it for few rows."""
+    shorter = [blaker(k, n, math.log(share)) for k in range(n + 1)]
+    exact = [clopper_pearson(k, n, math.log(share)) for k in range(n + 1)]
+    assert 0.999 * share < worst_binomial_miss(shorter, n) <= share * (1 + 1e-9)
+    assert all(b.low <= a.low and a.high <= b.high for a, b in zip(shorter, exact, strict=True))
+    assert sum(high - low for low, high in shorter) < sum(high - low for low, high in exact)
+    narrower = [blaker(k, n, math.log(1.01 * share)) for k in range(n + 1)]
+    assert worst_binomial_miss(narrower, n) > share
+
+
+def test_blaker_is_clopper_pearson_where_it_would_gain_little() -> None:
+    for ones, n, share in ((1500, 2001, 0.05), (15, 20, 0.25)):
+        assert blaker(ones, n, math.log(share)) == clopper_pearson(ones, n, math.log(share))
 
 
 @pytest.mark.parametrize("n", SIZES)

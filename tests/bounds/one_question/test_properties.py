@@ -117,6 +117,7 @@ def test_the_interval_inverts_the_width_at_a_population_mean(p: float, n: int, b
 GOOD: dict[str, dict[str, Any]] = {
     "one-question.hoeffding": {"mean": 0.5, "n": 100, "log_share": -3.0},
     "one-question.kl": {"mean": 0.5, "n": 100, "log_share": -3.0},
+    "one-question.blaker": {"ones": 50, "n": 100, "log_share": -3.0},
     "one-question.clopper-pearson": {"ones": 50, "n": 100, "log_share": -3.0},
     "one-question.empirical-bernstein": {"mean": 0.5, "variance": 0.1, "n": 100, "log_share": -3.0},
     "one-question.two-sample-u": {"value": 0.5, "n_positive": 10, "n_negative": 90, "log_share": -3.0},
