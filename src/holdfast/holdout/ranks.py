@@ -44,6 +44,8 @@ _FIRST_STEP = 0.003
 """The part of the level that weights are planned for. What early rejections set free is handed on, so the first step
 goes to pairs that are likely to be told apart at a small part of the level."""
 _GRID = 320
+_MOST_DISTINCT = 10_000
+"""Pairs up to which each has a weight of its own."""
 _MOST_EXACT = 100
 """Candidates up to which it is worked out how many hypotheses can be true at once."""
 
@@ -307,19 +309,23 @@ def forecast_from(statistics: Array, n: int, n_other: int, log_level: float) -> 
     off = ~np.eye(count, dtype=np.bool_)
     z = (statistics * math.sqrt(n / n_other))[off]
     spread = math.sqrt(1 + n / n_other)
+    # A level depends on the statistic alone; where there are very many, those that agree to two digits share one.
+    distinct, place, times = np.unique(
+        z if z.size <= _MOST_DISTINCT else np.round(z, 2), return_inverse=True, return_counts=True
+    )
     logs = log_level + np.linspace(-60.0, 0.0, _GRID)
-    gain = ndtr((z[:, None] + ndtri_exp(logs)[None, :]) / spread)
+    gain = ndtr((distinct[:, None] + ndtri_exp(logs)[None, :]) / spread)
     levels = np.exp(logs - log_level)
 
     def chosen(price: float) -> Array:
         best = np.argmax(gain - price * levels[None, :], axis=1)
-        return np.where(gain[np.arange(z.size), best] > price * levels[best], levels[best], 0.0)
+        return np.where(gain[np.arange(distinct.size), best] > price * levels[best], levels[best], 0.0)
 
     least, most = 1e-12, 1e12
     for _ in range(80):
         price = math.sqrt(least * most)
-        least, most = (price, most) if chosen(price).sum() > 1 else (least, price)
-    focused = chosen(most)
+        least, most = (price, most) if chosen(price) @ times > 1 else (least, price)
+    focused = chosen(most)[place]
     total = focused.sum()
     flat = np.full(z.size, _EVENLY / z.size)
     flat += (1 - _EVENLY) * (focused / total if total > 0 else 1 / z.size)
