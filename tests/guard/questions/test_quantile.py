@@ -336,3 +336,18 @@ def test_a_policy_of_before_the_kind_stands() -> None:
     assert guard.policy.kinds == old
     with pytest.raises(QuestionRefused):
         guard.ask(hf.guard.quantile("x", 0.5, low=0, high=100, guess=50, tolerance=40))
+
+
+@pytest.mark.parametrize("asked", [hf.guard.quantile("x", 0.5), hf.guard.table("g", "x", q=0.5)], ids=["all", "groups"])
+def test_a_quantile_whose_noise_can_show_no_end_is_refused_before_it_is_paid_for(asked: Any) -> None:
+    """Before, it was paid for and told nothing: an interval over the whole range, or no group reported."""
+    rows = hf.data.table({"x": [1.0, 2.0] * 1000, "g": ["a", "b"] * 1000})
+    columns = {"x": {"low": 0, "high": 9}, "g": {"categories": ["a", "b"]}}
+    policy = Policy(questions=4, privacy=PureDP(2.0), spend=PureDP(0.01), columns=columns)
+    guard = Guard.open(None, rows, policy)
+    assert not guard.estimate(asked).admitted
+    with pytest.raises(QuestionRefused, match=r"no end of the quantile .* times as much"):
+        guard.ask(asked)
+    assert guard.remaining()["whole"] == {"questions": 4, "epsilon": 2.0}
+    enough = hf.guard.quantile("x", 0.5, spend=PureDP(1.0))
+    assert guard.ask(enough).value is not None
