@@ -1,4 +1,4 @@
-"""Samples: many means at once against polars by hand, engines side by side, memory of a large file, fingerprints."""
+"""Samples: engines side by side, memory of a large file, fingerprints value by value."""
 
 from __future__ import annotations
 
@@ -14,14 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from benchmarks.timing import Row, at_most, best_of
+from benchmarks.bench_engines import by_hand, questions, rows_of
+from benchmarks.timing import Row, best_of
 from holdfast.data import Sample, Schema, table
 from holdfast.data.fingerprint import Content, Texts, summaries
 from holdfast.data.statistics import FixedSum
-
-MEANS, MEANS_ROWS = 1_000, 1_000_000
-BY_HAND = 1.5
-"""How many times the time of hand-written polars a batch of means may take."""
 
 FEW, FEW_ROWS = 16, 1_000_000
 LARGE_ROWS, LARGE_MB = 10_000_000, 450
@@ -32,46 +29,13 @@ NUMBER_NS, TEXT_NS = 200.0, 400.0
 
 
 def rows() -> list[Row]:
-    return [*_means(), *_engines(), *_memory(), *_fingerprints()]
-
-
-def _means() -> list[Row]:
-    """1,000 means over a million rows: half of truth values, half of clipped numbers, as one would write them."""
-    frame, asked, by_hand = _questions(MEANS)
-    sample = table(frame)
-    ours = theirs = streamed = float("inf")
-    for _ in range(3):  # in turn, so that other work on the machine slows both
-        ours = min(ours, best_of(lambda: sample.measure(asked), repeats=1))
-        theirs = min(theirs, best_of(lambda: frame.select(by_hand), repeats=1))
-        streamed = min(streamed, best_of(lambda: frame.lazy().select(by_hand).collect(engine="streaming"), repeats=1))
-    name = f"{MEANS:,} exact means over {MEANS_ROWS:,} rows"
-    return [
-        at_most(name, BY_HAND, ours, "polars by hand, float means, the streaming engine", streamed),
-        at_most(name, BY_HAND, ours, "polars by hand, float means, as it comes", theirs),
-    ]
-
-
-def _questions(count: int) -> tuple[pl.DataFrame, list[FixedSum], list[pl.Expr]]:
-    random = np.random.default_rng(1)
-    numbers = {f"x{at}": random.normal(size=MEANS_ROWS) for at in range(8)}
-    frame = pl.DataFrame(numbers | {f"k{at}": random.integers(0, 100, MEANS_ROWS) for at in range(4)})
-    asked: list[FixedSum] = []
-    by_hand: list[pl.Expr] = []
-    for at in range(count):
-        one, other, key, cut, low = f"x{at % 8}", f"x{(3 * at + 1) % 8}", f"k{at % 4}", (at % 50) / 25 - 1, at % 90
-        if at % 2:
-            asked.append(FixedSum(f"{one} > {cut} and {key} < {low}"))
-            by_hand.append(((pl.col(one) > cut) & (pl.col(key) < low)).mean().alias(str(at)))
-        else:
-            asked.append(FixedSum(f"{one} * {other} + {cut}", -3, 3))
-            by_hand.append((pl.col(one) * pl.col(other) + cut).clip(-3, 3).mean().alias(str(at)))
-    return frame, asked, by_hand
+    return [*_engines(), *_memory(), *_fingerprints()]
 
 
 def _engines() -> list[Row]:
     """A few means on each engine, against hand-written polars on the same rows in memory."""
-    frame, asked, by_hand = _questions(FEW)
-    theirs = best_of(lambda: frame.select(by_hand), repeats=5)
+    frame, asked, hand = rows_of(FEW_ROWS), questions(FEW), by_hand(FEW)
+    theirs = best_of(lambda: frame.select(hand), repeats=5)
     measured = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"

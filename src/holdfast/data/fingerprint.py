@@ -151,7 +151,7 @@ class _Terms:
 
     name: str
     words: Words | list[Words]
-    """A number for each value, or those of the different texts in each lane."""
+    """A number for each value, or the terms of the different texts in each lane."""
     codes: NDArray[np.intp] | None
     """Which of the different texts a row has."""
     missing: NDArray[np.bool_] | None
@@ -160,10 +160,10 @@ class _Terms:
     def of(cls, column: Column, held: Held) -> Self:
         values, missing = held
         if isinstance(values, Texts):
-            terms = [(values.hashes[lane] + _keys(lane, column.name)[0]) * _ODD for lane in range(LANES)]
+            terms = [values.hashes[lane] * _ODD + _keys(lane, column.name)[0] for lane in range(LANES)]
             return cls(column.name, terms, values.codes.astype(np.intp, copy=False), missing)
         found, missing = words(column, values, missing)
-        return cls(column.name, found, None, missing)
+        return cls(column.name, found * _ODD, None, missing)
 
     def in_lane(self, lane: int, part: slice) -> Words:
         """An array of its own for some rows."""
@@ -172,8 +172,7 @@ class _Terms:
             term = self.words[lane].take(self.codes[part])
         else:
             assert not isinstance(self.words, list)
-            term = self.words[part] + key
-            term *= _ODD
+            term = self.words[part] + key  # (word + key) * _ODD, of which one product serves all lanes
         if self.missing is not None:
             term[self.missing[part]] = none
         return term
@@ -202,7 +201,9 @@ def key_of(name: str) -> np.uint64:
 
 @cache
 def _keys(lane: int, name: str) -> tuple[np.uint64, np.uint64]:
-    return key_of(f"{lane} {name}"), key_of(f"{lane} {name} is missing")
+    """What is added in a lane to each word of a column, and what stands for a missing one."""
+    with np.errstate(over="ignore"):
+        return key_of(f"{lane} {name}") * _ODD, key_of(f"{lane} {name} is missing")
 
 
 # --- Column digests ---------------------------------------------------------------------------------------------------
