@@ -50,10 +50,10 @@ def process(module: str, given: bytes, *, seconds: float) -> Done:
     return Done(0, b"".join(lines))
 
 
-def without_restarts(model: bytes, told: Any, columns: Any, end: float) -> list[Any]:
+def without_restarts(run: submitted.Predicting, columns: Any, rows: int) -> list[Any]:
     """The rule before."""
-    done = process("", packing.pack(told, model, columns), seconds=0.0)
-    return packing.read_lines(done.answer) or [] if done.status == 0 else [None] * told.rows
+    done = process("", packing.pack(run._told, run._model, columns), seconds=0.0)
+    return packing.read_lines(done.answer) or [] if done.status == 0 else [None] * rows
 
 
 def one_run(rng: np.random.Generator) -> str:
@@ -82,7 +82,7 @@ def simulate(runs: int, seed: int = 17, *, restarts: bool = True) -> Counter[str
         changed.enter_context(patch.object(submitted, "sandbox", SimpleNamespace(run=process)))
         changed.enter_context(patch.object(submitted, "time", quick))
         if not restarts:
-            changed.enter_context(patch.object(submitted, "_in_turn", without_restarts))
+            changed.enter_context(patch.object(submitted.Predicting, "some", without_restarts))
         for _ in range(runs):
             found[one_run(rng)] += 1
     return found

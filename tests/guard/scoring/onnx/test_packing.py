@@ -13,7 +13,7 @@ from holdfast.data.fingerprint import Texts
 from holdfast.errors import InvalidParameter
 from holdfast.guard.scoring.onnx.admission import MOST_NODES, admitted
 from holdfast.guard.scoring.onnx.model import Model, _free, model_in
-from holdfast.guard.scoring.onnx.packing import Wanted, _joined, columns_of, feature, pack, read_lines, unpack
+from holdfast.guard.scoring.onnx.packing import Wanted, feature, joined, pack, read_lines, unpack
 from tests.guard.scoring.onnx import models
 from tests.guard.scoring.onnx.models import FLOAT, helper, linear, model, node
 
@@ -52,7 +52,7 @@ def test_missing_values_and_texts_come_as_a_model_reads_them(engine: Any) -> Non
         "b": [True, None, False],
         "whole": [4, 5, 6],
     }
-    held = columns_of(hf.data.table(rows, engine=engine), list(rows))
+    (held,) = hf.data.table(rows, engine=engine).batches(list(rows))
     assert feature(held["s"]).tolist() == ["b", "", "a"]
     assert feature(held["whole"]).tolist() == [4, 5, 6]
     for name, first, last in (("i", 1.0, 3.0), ("x", 0.5, 2.5), ("b", 1.0, 0.0)):
@@ -63,12 +63,12 @@ def test_missing_values_and_texts_come_as_a_model_reads_them(engine: Any) -> Non
 
 def test_parts_are_joined_in_order() -> None:
     gone = np.array([True, False])
-    texts, missing = _joined([(Texts.of(["a", "b"]), None), (Texts.of(["b", "c"]), gone)])
+    texts, missing = joined([(Texts.of(["a", "b"]), None), (Texts.of(["b", "c"]), gone)])
     assert missing is not None
     assert missing.tolist() == [False, False, True, False]
     assert feature((texts, missing)).tolist() == ["a", "b", "", "c"]
-    assert feature(_joined([(Texts.of(["a"]), None), (Texts.of(["b", "a"]), None)])).tolist() == ["a", "b", "a"]
-    numbers = feature(_joined([(np.array([1.0, 2.0]), gone), (np.array([3.0]), None)])).tolist()
+    assert feature(joined([(Texts.of(["a"]), None), (Texts.of(["b", "a"]), None)])).tolist() == ["a", "b", "a"]
+    numbers = feature(joined([(np.array([1.0, 2.0]), gone), (np.array([3.0]), None)])).tolist()
     assert np.isnan(numbers[0])
     assert numbers[1:] == [2.0, 3.0]
 

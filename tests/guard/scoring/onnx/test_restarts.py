@@ -6,6 +6,7 @@ import contextlib
 import math
 import signal
 import time
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,7 @@ from scipy.stats import binom
 import holdfast as hf
 from holdfast.core import sandbox
 from holdfast.core.sandbox import Done
+from holdfast.data.engines import numpy_sample
 from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger.opening import open_store
 from holdfast.guard.ledger.verify import verify_store
@@ -27,7 +29,8 @@ from holdfast.guard.scoring.ladder import Rungs
 from holdfast.guard.scoring.onnx import model as submitted
 from holdfast.guard.scoring.onnx import packing
 from holdfast.guard.scoring.onnx.admission import admitted
-from holdfast.guard.scoring.onnx.model import Limits, Model, predict, try_model, wanted
+from holdfast.guard.scoring.onnx.model import Limits, Model, Predicting, predict, try_model, wanted
+from holdfast.guard.scoring.onnx.packing import unpack
 from holdfast.guard.scoring.onnx.session import Session
 from tests.guard.scoring.onnx.models import linear, model, node
 
@@ -180,7 +183,8 @@ def test_a_run_that_could_not_be_finished_is_not_certified_and_is_paid_for(
     guard = hf.Guard.open(store, sample, policy)
     guess = 0.9 if rule == "intervals" else None
     ends = iter([None, [1.0] * 400, [0.0] * 400])
-    monkeypatch.setattr(submitted, "predict", lambda *_: next(ends))
+    monkeypatch.setattr(Predicting, "some", lambda *_: next(ends))
+    monkeypatch.setattr(Predicting, "wait", lambda _: None)
     unfinished, finished, failed = (
         guard.ask(hf.guard.score("b", Model(linear((1.0, bias)), sample.schema, 400, policy), guess))
         for bias in (1.0, 2.0, 3.0)
@@ -204,6 +208,34 @@ def test_a_run_that_could_not_be_finished_is_not_certified_and_is_paid_for(
     assert failed.passed is (rule == "ladder")
 
 
+def test_rows_that_come_some_at_a_time_are_predicted_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process is given more than it should be, all have one limit of time, and a failure is that of the whole."""
+    given: list[tuple[int, float]] = []
+
+    def run(_: str, content: bytes, *, seconds: float) -> Done:
+        columns = unpack(content)[2]
+        assert columns is not None
+        given.append((len(columns["a"]), seconds))
+        return Done(0, packing.READY + b"".join(b"%d\n" % (value > 0.5) for value in columns["a"]))
+
+    monkeypatch.setattr(submitted, "sandbox", SimpleNamespace(run=run))
+    monkeypatch.setattr(submitted, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None))
+    monkeypatch.setattr(submitted, "ROWS", 100)
+    monkeypatch.setattr(numpy_sample, "_ROWS", 50)
+    a = np.random.default_rng(1).random(420)
+    rows = {"id": np.arange(420), "a": a, "b": np.ones(420), "y": a > 0.5}
+    policy, _ = board()
+    (named,) = policy.boards
+    sample = hf.data.table(rows, engine="numpy")
+    made = Model(dividing(), sample.schema, 420, policy, limits=PATIENT).make(sample, named)
+    assert made is not None
+    assert made.values.tolist() == (a > 0.5).tolist()
+    assert [count for count, _ in given] == [100, 100, 100, 100, 20]
+    assert all(later < earlier <= PATIENT.seconds for (_, earlier), (_, later) in pairwise(given))
+    monkeypatch.setattr(submitted.sandbox, "run", lambda *_, **__: Done(None, b""))
+    assert Model(dividing(), sample.schema, 420, policy, limits=PATIENT).make(sample, named) is None
+
+
 def test_a_run_that_needs_too_many_processes_has_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(submitted, "sandbox", SimpleNamespace(run=lambda *_, **__: Done(-11, packing.READY)))
     monkeypatch.setattr(submitted, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None))
@@ -220,7 +252,8 @@ def test_whether_a_run_was_finished_is_not_told_by_a_refusal(monkeypatch: pytest
     guard = hf.Guard.open(None, sample, policy)
     said = []
     for end in (None, [1.0] * 400):
-        monkeypatch.setattr(submitted, "predict", lambda *_, end=end: end)
+        monkeypatch.setattr(Predicting, "some", lambda *_, end=end: end)
+        monkeypatch.setattr(Predicting, "wait", lambda _: None)
         made = Model(linear(), sample.schema, 400, policy)
         with pytest.raises(InvalidParameter, match="tolerance must be at least") as refused:
             guard.ask(hf.guard.score("b", made, guess=0.3, tolerance=1e-4))
@@ -252,13 +285,13 @@ def test_real_processes_lose_the_rows_that_end_them_and_no_other(monkeypatch: py
     """Two triggers among 400 rows, the first row one of them: it was [0, 0.03], certified, for a rule right on 0.9."""
     monkeypatch.setattr(submitted, "_CHILD", "tests.guard.scoring.onnx.dying")  # which takes any model
     monkeypatch.setattr(submitted, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None))
-    made: list[Any] = []
+    made, some = list[Any](), Predicting.some
 
     def kept(*given: Any) -> Any:
-        made.append(predict(*given))
+        made.append(some(*given))
         return made[-1]
 
-    monkeypatch.setattr(submitted, "predict", kept)
+    monkeypatch.setattr(Predicting, "some", kept)
     a = np.zeros(400)
     a[[0, 123]] = TRIGGER
     rows = {"id": np.arange(400), "a": a, "b": np.ones(400), "y": np.arange(400) % 10 > 0}

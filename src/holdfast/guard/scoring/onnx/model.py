@@ -17,7 +17,7 @@ import numpy as np
 from holdfast.core import sandbox
 from holdfast.core.extras import require
 from holdfast.core.strict_json import to_canonical_json
-from holdfast.data.fingerprint import Texts
+from holdfast.data.fingerprint import Batch, Texts
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Kind, Schema
 from holdfast.errors import InvalidParameter
@@ -41,7 +41,9 @@ from holdfast.guard.scoring.tally import Making, prediction_kind
 _CHILD = "holdfast.guard.scoring.onnx.child"
 _PACKAGES = ("onnxruntime", "onnx")
 MOST_STARTS = 16
-"""Processes that one model may have: two for each row that ends one."""
+"""Processes that one model may have besides one for every `ROWS` rows: two for each row that ends one."""
+ROWS = 1 << 17
+"""Rows that one process is given."""
 
 
 @dataclass(frozen=True)
@@ -119,40 +121,63 @@ def try_model(model: bytes, told: Wanted) -> Tried:
 
 
 def predict(model: bytes, told: Wanted, columns: packing.Columns) -> list[Prediction] | None:
-    """A prediction for each row, None where the model gave nothing that can be used; or None for a run without an end.
-
-    Each prediction goes by its own row. If the process ends, a fresh one goes on with the row that it was at; a row
-    that ends a process as the first one there has no prediction. The run has no end where the time runs out, where the
-    rows together take too much room, or where more than `MOST_STARTS` processes would be needed.
-
-    It takes `told.seconds`, also where the model is quicker, so that its time tells nothing.
-    """
-    end = time.monotonic() + told.seconds
-    predictions = _in_turn(model, told, columns, end)
-    time.sleep(max(0.0, end - time.monotonic()))
+    """A prediction for each row of columns that are at hand, in `told.seconds`; see `Predicting`."""
+    run = Predicting(model, told)
+    predictions = run.some(columns, told.rows)
+    run.wait()
     return predictions
 
 
-def _in_turn(model: bytes, told: Wanted, columns: packing.Columns, end: float) -> list[Prediction] | None:
-    predictions: list[Prediction] = []
-    for _ in range(MOST_STARTS):
-        seconds = end - time.monotonic()
-        if seconds <= 0:
+class Predicting:
+    """A run of a model over rows that come some at a time, with one limit of time and of processes for all of them.
+
+    Each prediction goes by its own row. If the process ends, a fresh one goes on with the row that it was at; a row
+    that ends a process as the first one there has no prediction. The run has no end where the time runs out, where
+    `ROWS` rows together take too much room, or where more than `MOST_STARTS` processes would be needed besides one for
+    every `ROWS` rows.
+    """
+
+    def __init__(self, model: bytes, told: Wanted) -> None:
+        self._model, self._told = model, told
+        self._seconds, self._starts = told.seconds, MOST_STARTS - 1
+        self._ended = False
+
+    def some(self, columns: packing.Columns, rows: int) -> list[Prediction] | None:
+        """A prediction for each of some rows, None where the model gave none that can be used; or None for no end."""
+        if self._ended:
             return None
-        rest = {name: values[len(predictions) :] for name, values in columns.items()}
-        done = sandbox.run(_CHILD, packing.pack(told, model, rest), seconds=seconds)
-        if done.status in (None, -_OUT_OF_TIME, REFUSED, NO_ROOM):
-            return None
-        try:
-            found = packing.read_lines(done.answer)
-        except (ValueError, RecursionError):
-            return None
-        if found == [] and done.status != 0:
-            found = [None]  # nothing was before it in this process: it ends every one
-        predictions += found or []
-        if len(predictions) >= told.rows:
-            return predictions if len(predictions) == told.rows else None
-    return None
+        begun = time.monotonic()
+        predictions = self._in_turn(columns, rows, begun + self._seconds)
+        self._seconds -= time.monotonic() - begun
+        self._ended = predictions is None
+        return predictions
+
+    def wait(self) -> None:
+        """Let the rest of the time pass, also where the model was quicker, so that its time tells nothing."""
+        time.sleep(max(0.0, self._seconds))
+
+    def _in_turn(self, columns: packing.Columns, rows: int, end: float) -> list[Prediction] | None:
+        predictions: list[Prediction] = []
+        told, self._starts = replace(self._told, rows=rows), self._starts + 1
+        while self._starts > 0:
+            self._starts -= 1
+            seconds = end - time.monotonic()
+            if seconds <= 0:
+                return None
+            rest = {name: values[len(predictions) :] for name, values in columns.items()}
+            done = sandbox.run(_CHILD, packing.pack(told, self._model, rest), seconds=seconds)
+            if done.status in (None, -_OUT_OF_TIME, REFUSED, NO_ROOM):
+                return None
+            try:
+                found = packing.read_lines(done.answer)
+            except (ValueError, RecursionError):
+                return None
+            if found == [] and done.status != 0:
+                found = [None]  # nothing was before it in this process: it ends every one
+            predictions += found or []
+            if len(predictions) >= rows:
+                return predictions if len(predictions) == rows else None
+        return None
 
 
 _OUT_OF_TIME = 24  # SIGXCPU, which Windows has not
@@ -202,25 +227,54 @@ class Model(Making):
     def make(self, sample: Sample, board: Board) -> Predictions | None:
         """Predict for every row, in a time that does not go by the rows; None where that could not be finished."""
         kind, key = prediction_kind(board, sample.schema[board.label].kind), sample.schema[board.key].kind
-        held = packing.columns_of(sample, [board.key, *self._told.features])
-        columns = {name: packing.feature(held[name]) for name in self._told.features}
-        made = predict(self._content, self._told, columns)
-        if made is None:
+        wanted_columns = [board.key, *self._told.features]
+        made = sample.fold(wanted_columns, lambda: _Predicted(self._content, self._told, board, kind), _Predicted.add)
+        made.finish()
+        if made.unfinished:
             return None
-        keys, share = _keys(*held[board.key]), board.metric in _PROBABILITIES
-        usable: dict[Any, Prediction] = {}
-        for name, one in zip(keys, made, strict=True):
-            value = usable_as(kind, one, share)
-            if name is not None and value is not None:
-                usable[name] = value
+        usable = made.usable
         if not usable:  # a submission has at least one prediction: this one is for no row
             some = self.stand_in(board, sample.schema)
-            return replace(some, keys=np.array([_free(set(keys), key)], dtype=some.keys.dtype))
+            taken = sample.fold([board.key], set[Any], lambda keys, batch: keys.union(_keys(*batch[board.key])))
+            return replace(some, keys=np.array([_free(taken, key)], dtype=some.keys.dtype))
         listed = {"keys": list(usable), "predictions": list(usable.values())}
         return self.told(predictions(listed, board.key, key, kind))
 
     def __repr__(self) -> str:
         return f"Model({self.digest[:12]}..., {len(self._content)} bytes)"
+
+
+class _Predicted:
+    """What a model predicts for rows that come some at a time: features are held of `ROWS` rows and a batch at most."""
+
+    def __init__(self, content: bytes, told: Wanted, board: Board, kind: Kind) -> None:
+        self._run, self.usable, self.unfinished = Predicting(content, told), dict[Any, Prediction](), False
+        self._features, self._board, self._kind = tuple(told.features), board, kind
+        self._parts: list[Batch] = []
+
+    def add(self, batch: Batch) -> _Predicted:
+        """Some more rows."""
+        self._parts.append(batch)
+        if sum(len(part[self._board.key][0]) for part in self._parts) >= ROWS:
+            self._predict()
+        return self
+
+    def finish(self) -> None:
+        """Predict for the last rows, and let the rest of the time pass."""
+        if self._parts:
+            self._predict()
+        self._run.wait()
+
+    def _predict(self) -> None:
+        held = {name: packing.joined([part[name] for part in self._parts]) for name in self._parts[0]}
+        self._parts = []
+        keys, share = _keys(*held[self._board.key]), self._board.metric in _PROBABILITIES
+        predictions = self._run.some({name: packing.feature(held[name]) for name in self._features}, len(keys))
+        self.unfinished = self.unfinished or predictions is None
+        for name, one in zip(keys, predictions or [None] * len(keys), strict=True):
+            value = usable_as(self._kind, one, share)
+            if name is not None and value is not None:
+                self.usable[name] = value
 
 
 def model_in(

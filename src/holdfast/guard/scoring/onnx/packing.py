@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.fingerprint import Held, Texts
-from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 
 Columns = dict[str, NDArray[Any]]
@@ -123,13 +122,8 @@ def read_lines(answer: bytes) -> list[Prediction] | None:
     return predictions
 
 
-def columns_of(sample: Sample, names: Sequence[str]) -> dict[str, Held]:
-    """Columns of a sample, whole, in one order of its rows. Secret."""
-    parts = sample.fold(list(names), list, lambda before, batch: [*before, batch])
-    return {name: _joined([batch[name] for batch in parts]) for name in names}
-
-
-def _joined(parts: list[Held]) -> Held:
+def joined(parts: list[Held]) -> Held:
+    """A column of some batches as one."""
     missing = None
     if any(gone is not None for _, gone in parts):
         missing = np.concatenate([np.zeros(len(held), np.bool_) if gone is None else gone for held, gone in parts])
