@@ -61,6 +61,7 @@ class PolarsSample(Sample):
         """Return a sample of a frame that is held in memory."""
         import polars as pl
 
+        frame = _whole_again(frame, declared)
         types = dict(frame.collect_schema())
         schema = settled({name: _kind(type_) for name, type_ in types.items()}, declared, types)
         return cls(_handed(frame, schema), schema, int(frame.select(pl.len()).collect().item()), row_key)
@@ -236,6 +237,26 @@ def _kind(type_: Any) -> Kind | None:
     if isinstance(type_, pl.Decimal):
         return "number"
     return "text" if type_ in (pl.String, pl.Categorical, pl.Enum) else None
+
+
+def _whole_again(frame: pl.LazyFrame, declared: Declared) -> pl.LazyFrame:
+    """The frame with columns of doubles as whole numbers where these are declared and all that is there is whole.
+
+    pandas has no room for a missing whole number: it makes doubles of a column with one, and has NaN for it.
+    """
+    import polars as pl
+
+    if declared is None:
+        return frame
+    wanted = {
+        column.name
+        for column in (declared if isinstance(declared, Schema) else Schema(declared))
+        if column.kind == "integer"
+    }
+    doubles = [name for name, type_ in frame.collect_schema().items() if type_ == pl.Float64 and name in wanted]
+    found = frame.select([pl.col(name).fill_nan(None) for name in doubles]).collect()
+    whole = [name for name in doubles if ((found[name] % 1 == 0) & (found[name].abs() < 2**53)).all()]
+    return frame.with_columns([pl.col(name).fill_nan(None).cast(pl.Int64) for name in whole])
 
 
 def _handed(frame: pl.LazyFrame, schema: Schema) -> pl.LazyFrame:
