@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.errors import InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import Guard, Policy
+from holdfast.guard.ledger.verify import verify
 from holdfast.guard.questions.planned import planned_answers
-from holdfast.inference import GaussianAnswers
+from holdfast.guard.replay import GuardReplay
+from holdfast.inference import GaussianAnswers, OpenAnswers
 
 MEANS = Policy(answers="means", questions=30)
 
@@ -92,3 +94,40 @@ def test_mu_is_stated() -> None:
     answers = GaussianAnswers(1000, 20, 0.95)
     total = sum(answers.cost(question).mu ** 2 for question in range(1, 21)) ** 0.5
     assert answers.mu == pytest.approx(total, rel=1e-12)
+
+
+def test_an_open_end_needs_no_number_of_questions(tmp_path: Path) -> None:
+    """Each answer has the width of its number, after a second opening too, and the narrow ones come first."""
+    policy = Policy(answers="means", plan="open")
+    assert (policy.questions, policy.kinds) == (100_000, ("mean",))
+    assert Policy.from_dict(policy.to_dict()) == policy
+    guard, plan = Guard.open(tmp_path / "ledger.db", _sample(), policy), OpenAnswers(4000, 0.95)
+    halves = []
+    for question in range(1, 6):
+        if question == 4:
+            guard = Guard.open(tmp_path / "ledger.db", _sample(), policy)
+        answer = guard.ask(hf.mean(f"age < {40 + question}"))
+        assert answer.guarantee.theorem == "interval.sign-comparison-open"
+        assert answer.guarantee.parameters["questions"] == question
+        assert answer.interval is not None
+        halves.append(answer.half_width)
+        assert halves[-1] == pytest.approx(plan.half_width_of(question), rel=1e-6)
+    assert halves == sorted(halves)
+    assert halves[0] < halves[-1]
+    assert verify(tmp_path / "ledger.db", replay=GuardReplay).ok
+
+
+def test_an_open_end_is_for_means_alone(tmp_path: Path) -> None:
+    policy = Policy(answers="means", plan="open")
+    guard = Guard.open(tmp_path / "ledger.db", _sample(), policy)
+    with pytest.raises(QuestionRefused, match="the policy allows mean"):
+        guard.ask(hf.guard.check("age < 40", guess=0.4))
+    wrong: list[Mapping[str, Any]] = [
+        {"plan": "open"},
+        {"answers": "means", "plan": "open", "privacy": hf.accounting.GDP(0.1)},
+        {"answers": "means", "plan": "open", "questions": 10**6},
+        {"answers": "means"},
+    ]
+    for fields in wrong:
+        with pytest.raises(InvalidParameter, match="plan"):
+            Policy(**fields)

@@ -101,6 +101,12 @@ def open_(
         help="What the guard answers: mixed (all kinds of questions; the default) or means (only "
         "noisy means, with the narrowest intervals).",
     ),
+    plan: str = typer.Option(
+        None,
+        "--plan",
+        help="With --answers means: identical (the default) or independent, what is known about the rows; or open, "
+        "which needs no --questions: intervals grow with the number asked.",
+    ),
     questions: int = typer.Option(
         None, "--questions", help="Limit on the number of questions. With a limit, intervals are narrower."
     ),
@@ -191,6 +197,7 @@ def open_(
         "spend": spend,
         "accounting": accounting,
         "answers": answers,
+        "plan": plan,
         "questions": questions,
         "failures": failures,
         "final": final,

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from holdfast.accounting import GDP, BasicFilter, Cost, Filter, PureDP, ZCDPFilter
 from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.interval.open_end import MOST_OPEN
 from holdfast.bounds.numerics.exact import decimal_fraction, float_down, float_up
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
@@ -21,7 +22,7 @@ from holdfast.holdout.error_budget import ErrorBudget, reserve_parts
 
 Accounting = Literal["filter", "odometer"]
 Answers = Literal["mixed", "means"]
-Plan = Literal["identical", "independent", "earlier"]
+Plan = Literal["identical", "independent", "open", "earlier"]
 Holdout = Literal["guess-and-check", "thresholdout"]
 Repeats = Literal["asker", "everyone"]
 Histories = Literal["together", "separate"]
@@ -52,11 +53,13 @@ class Policy:
         doubling series of caps, and an interval pays for the first of them that holds what was spent.
     answers : str
         "mixed" (default), or "means": bounded means only, by `GaussianAnswers`, whose intervals are the narrowest known
-        for many means. It needs `questions`. Checks, claims and comparisons are then read off a noisy mean each.
+        for many means. It needs `questions`, unless the plan is "open". Checks, claims and comparisons are then read
+        off a noisy mean each.
     plan : str
         What the plan of `answers="means"` rests on: "identical" (default), rows independent and identically
-        distributed; "independent", rows independent, each of its own distribution; "earlier", the plan of guards from
-        before Theorem D, with which they go on.
+        distributed; "independent", rows independent, each of its own distribution; "open", rows as for "identical" and
+        no number of questions to commit to: means only, with intervals that grow with their number, up to 100,000;
+        "earlier", the plan of guards from before Theorem D, with which they go on.
     questions, failures : int, optional
         Caps on the questions and on failed checks that show a value, fixed and enforced. With planned questions each
         may use the same part of the failure probability; without, they follow a series that never ends.
@@ -144,7 +147,7 @@ class Policy:
         arguments.choice("accounting", self.accounting, ("filter", "odometer"))
         arguments.choice("answers", self.answers, ("mixed", "means"))
         arguments.choice("repeats", self.repeats, ("asker", "everyone"))
-        arguments.choice("plan", self.plan, ("identical", "independent", "earlier"))
+        arguments.choice("plan", self.plan, ("identical", "independent", "open", "earlier"))
         for name, least in (("questions", 1), ("failures", 0)):
             value: Any = getattr(self, name)
             put(self, name, None if value is None else arguments.whole(name, value, at_least=least))
@@ -157,11 +160,21 @@ class Policy:
         put(self, "columns", None if self.columns is None else MappingProxyType(declared_columns(self.columns)))
         self._check_finals()
         self._check_histories()
-        if self.answers == "means" and self.questions is None:
+        self._check_number_of_means()
+
+    def _check_number_of_means(self) -> None:
+        if self.plan == "open" and (self.answers != "means" or (self.questions or MOST_OPEN) > MOST_OPEN):
             raise InvalidParameter(
-                "answers='means' must come with questions, because its noise and its intervals depend on the number "
-                "of questions"
+                f"plan must be 'open' with answers='means' only, and for at most {MOST_OPEN:,} questions, got "
+                f"answers={self.answers!r} and questions={self.questions!r}"
             )
+        if self.answers == "means" and self.questions is None:
+            if self.plan != "open":
+                raise InvalidParameter(
+                    "answers='means' must come with questions, because its noise and its intervals depend on the "
+                    "number of questions; plan='open' needs none, and its intervals grow with the number asked"
+                )
+            object.__setattr__(self, "questions", MOST_OPEN)
 
     def _allowed(self) -> tuple[str, ...]:
         """The kinds that can be asked under these budgets: noiseless ones first, then those that need privacy.
@@ -170,7 +183,9 @@ class Policy:
         """
         kinds = Question.kinds()
         if self.answers == "means":
-            return tuple(kind for kind, made in kinds.items() if made.under_means)
+            planned = tuple(kind for kind, made in kinds.items() if made.under_means)
+            # with an open end nobody knows yet how wide the interval of a check will be
+            return ("mean",) if self.plan == "open" else planned
         private = tuple(kind for kind, made in kinds.items() if made.answered == "private")
         boards = tuple(kind for kind, made in kinds.items() if made.needs_board)
         contest = tuple(kind for kind, made in kinds.items() if made.needs_contest)
@@ -289,7 +304,7 @@ class Policy:
         wrong = {
             "spend": self.spend is not None,
             "accounting": self.accounting != "filter",
-            "plan": self.privacy is not None and self.plan == "earlier",
+            "plan": self.privacy is not None and self.plan in ("earlier", "open"),
         }
         named = [name for name, is_wrong in wrong.items() if is_wrong]
         if named:

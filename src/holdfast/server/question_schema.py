@@ -66,6 +66,7 @@ def _policy() -> dict[str, Any]:
         "accounting": {"type": "string", "enum": ["filter", "odometer"]},
         "repeats": {"type": "string", "enum": ["asker", "everyone"]},
         "answers": {"type": "string", "enum": ["mixed", "means"]},
+        "plan": {"type": "string", "enum": ["identical", "independent", "open", "earlier"]},
         "questions": {"anyOf": [whole | {"minimum": 1}, nothing]},
         "failures": {"anyOf": [whole, nothing]},
         "spend": {"anyOf": [COST_SCHEMA, nothing]},

@@ -23,15 +23,17 @@ from holdfast.guard.questions.noisy import about_rows
 from holdfast.holdout.intervals.mean import deviations
 from holdfast.holdout.questions import Guess, MeanQuestion, OneSided, around
 from holdfast.inference.answers.noisy import GaussianAnswers
+from holdfast.inference.answers.open_end import OpenAnswers
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
 
 PLANNED = "planned"
 """What a stored check, claim or comparison says of its noise where a plan decided it."""
+PlannedAnswers = GaussianAnswers | OpenAnswers
 
 
-def answers_of(policy: Policy, n: int) -> GaussianAnswers:
+def answers_of(policy: Policy, n: int) -> PlannedAnswers:
     """Return the method of a policy of means over `n` rows.
 
     Examples
@@ -47,7 +49,7 @@ def answers_of(policy: Policy, n: int) -> GaussianAnswers:
 
 
 @lru_cache(maxsize=64)
-def planned_answers(n: int, questions: int, confidence: float, plan: str, mu: float | None = None) -> GaussianAnswers:
+def planned_answers(n: int, questions: int, confidence: float, plan: str, mu: float | None = None) -> PlannedAnswers:
     """Return the method of a policy of means; a guard from before Theorem D keeps the plan it began with.
 
     Examples
@@ -55,6 +57,8 @@ def planned_answers(n: int, questions: int, confidence: float, plan: str, mu: fl
     >>> planned_answers(1000, 100, 0.95, "identical").method, planned_answers(1000, 100, 0.95, "earlier").method
     ('interval.sign-comparison', 'interval.scheduled')
     """
+    if plan == "open":
+        return OpenAnswers(n, confidence)
     if plan == "earlier":
         return GaussianAnswers(n, questions, confidence, method="earlier")
     law: Any = "independent" if plan == "independent" else "identical"
@@ -64,7 +68,7 @@ def planned_answers(n: int, questions: int, confidence: float, plan: str, mu: fl
 class PlannedMean(Bound):
     """A mean under a policy of means alone: the noise and the width are those of the plan."""
 
-    def __init__(self, rows: Spelled, answers: GaussianAnswers) -> None:
+    def __init__(self, rows: Spelled, answers: PlannedAnswers) -> None:
         self.cost = None
         self.question = {"kind": "mean", **rows.to_dict()}
         self.statistics = (rows.fixed_sum,)
@@ -76,7 +80,7 @@ class PlannedMean(Bound):
         turn = situation.progress.answered + 1
         answers = self._answers
         if situation.source is not None:  # a test's noise; plans are cheap next to the rows
-            answers = GaussianAnswers.from_state(answers.state(), source=situation.source)
+            answers = type(answers).from_state(answers.state(), source=situation.source)
         answer = answers.answer_to(turn, self._exact(prepared, situation.n), self._low, self._high)
         assert answer.interval is not None
         guarantee = Guarantee(answer.guarantee.theorem, answer.guarantee.parameters, MIXED)
@@ -89,8 +93,9 @@ class PlannedMean(Bound):
         return Settled(answer.value, answer.interval, guarantee, self._verdict(answer.interval), details=details)
 
     def half_width(self, situation: Situation) -> float:
-        """Return the plan's, in the unit of the answer."""
-        return (self._high - self._low) * self._answers.half_width
+        """Return the plan's half-width for the next question, in the unit of the answer."""
+        last = self._answers.questions
+        return (self._high - self._low) * self._answers.half_width_of(min(situation.progress.answered + 1, last))
 
     def _exact(self, measured: Measured, n: int) -> Fraction:
         """The exact mean as a share of the range. Secret."""
@@ -114,7 +119,7 @@ class PlannedLook(PlannedMean):
         rows: tuple[Spelled, ...],
         question: MeanQuestion,
         asked: Guess | OneSided,
-        answers: GaussianAnswers,
+        answers: PlannedAnswers,
     ) -> None:
         super().__init__(rows[0], answers)
         self._low, self._high = question.low, question.high

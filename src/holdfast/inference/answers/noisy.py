@@ -46,6 +46,11 @@ class NoisyAnswers(Answerer):
         """Half the length of every interval, as a share of the declared range; rounding included."""
         return up(self.width.half_width + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
+    def half_width_of(self, question: int) -> float:
+        """The half-width of question number `question`: the same for all of a plan with a fixed number of them."""
+        arguments.whole("question", question, at_least=1, at_most=self.questions)
+        return self.half_width
+
     def sigma(self, question: int) -> float:
         """Return the noise scale of question number `question`, counted from 1, as a share of the declared range."""
         return self.width.sigma_of(question)

@@ -70,6 +70,16 @@ class OpenAnswers(Answerer):
         question = arguments.whole("question", question, at_least=1, at_most=MOST_OPEN)
         return up(self.plan.half_width(question) + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
+    def sigma(self, question: int) -> float:
+        """The noise scale of question number `question`, as a share of the declared range; the same for all."""
+        arguments.whole("question", question, at_least=1, at_most=MOST_OPEN)
+        return self.plan.sigma
+
+    @property
+    def mu(self) -> float:
+        """All answers that may ever be asked for are together `mu`-Gaussian differentially private."""
+        return up(math.sqrt(MOST_OPEN) / (self.n * self.plan.sigma), 16)
+
     def parameters(self) -> dict[str, Any]:
         """Return the arguments that recreate this plan."""
         return {"n": self.n, "confidence": self.confidence, "tuned_for": self.tuned_for}
@@ -93,11 +103,17 @@ class OpenAnswers(Answerer):
         """
         low, high = arguments.value_range(low, high)
         mean = exact_mean(values, self.n, low, high)
-        question = self._take()
+        return self.answer_to(self._take(), mean, low, high)
+
+    def answer_to(self, question: int, mean: Fraction, low: float, high: float) -> Answer:
+        """Answer question number `question`, from 1, whose exact mean is known as a share of the range.
+
+        For a caller that counts the questions itself, such as a guard's ledger: each number may be used once.
+        """
+        half = up((high - low) * self.half_width_of(question), 4) + 4 * math.ulp(max(abs(low), abs(high)))
         place = rounded_gaussian(Fraction(self.plan.sigma), self.grid, mean=mean, source=self._source)
         share = min(max(self.grid.value(place), 0.0), 1.0)
         value = min(max(low + (high - low) * share, low), high)
-        half = up((high - low) * self.half_width_of(question), 4) + 4 * math.ulp(max(abs(low), abs(high)))
         guarantee = sign_comparison_open(self.n, question, self.beta, self.tuned_for).guarantee
         cost = GDP(up(1 / (self.n * self.plan.sigma), 4))
         return Answer(value, (max(value - half, low), min(value + half, high)), guarantee, cost, self.remaining)

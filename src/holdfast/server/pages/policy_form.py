@@ -18,13 +18,12 @@ from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question, Situation
 from holdfast.guard.questions.fields import CategoriesInput, Place
-from holdfast.guard.questions.planned import answers_of
+from holdfast.guard.questions.planned import PlannedAnswers, answers_of
 from holdfast.guard.scoring.board import OF_EXPRESSIONS, WITH_RANGE, Board
 from holdfast.guard.state import Progress
 from holdfast.guard.study import Study, StudyPlan
 from holdfast.holdout.error_budget import Course
 from holdfast.holdout.planning.plan import plan
-from holdfast.inference.answers.noisy import GaussianAnswers
 from holdfast.server.pages import words
 
 # --- Policy form ------------------------------------------------------------------------------------------------------
@@ -261,7 +260,9 @@ def promised(n: int, policy: Policy) -> list[Line]:
             widths = [bound.half_width(Situation(budget, progress)) for progress in ends]
         except HoldfastError:
             continue
-        if planned:
+        if policy.plan == "open":
+            remark = f"the next one; ±{widths[-1]:.2g} at question {most:,}"
+        elif planned:
             remark = spending_words(answers_of(policy, n), policy.privacy)
         elif most is None or widths[-1] is None or widths[0] is None:
             remark = ""
@@ -274,11 +275,12 @@ def promised(n: int, policy: Policy) -> list[Line]:
     return found
 
 
-def spending_words(answers: GaussianAnswers, cap: Cost | None) -> str:
+def spending_words(answers: PlannedAnswers, cap: Cost | None) -> str:
     """Return what all answers of a plan cost together, next to the cap.
 
     Examples
     --------
+    >>> from holdfast.inference import GaussianAnswers
     >>> spending_words(GaussianAnswers(10_000, 20, 0.95), None)
     'all of them; together they cost μ 0.1'
     >>> spending_words(GaussianAnswers(10_000, 20, 0.95, privacy=GDP(1.0)), GDP(1.0))
