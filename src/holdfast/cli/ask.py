@@ -274,11 +274,12 @@ def _show(asked: Any, found: Any, estimate: bool, verbose: bool) -> None:
         rows += [("would be", "admitted" if found.admitted else "refused"), *_costs(found)]
         output.facts("Estimate", rows + test_facts(found.test))
         return
-    from holdfast.mechanisms.answer import CONFIRMED, wider_words
+    from holdfast.mechanisms.answer import confirmed_words, wider_words
 
     if found.passed is not None:
-        is_estimate = found.passed and isinstance(found.value, float) and isinstance(found.interval, list)
-        rows.append(("outcome", f"passed{CONFIRMED}" if is_estimate else "passed" if found.passed else "failed"))
+        near = confirmed_words(found.value, found.interval)
+        passed = f"passed ({near})" if near else "passed"
+        rows.append(("outcome", passed if found.passed else "failed"))
     if isinstance(found.value, dict):
         ends = found.interval or {}
         rows += [

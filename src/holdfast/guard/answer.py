@@ -9,7 +9,7 @@ from typing import Any, Self
 from holdfast.accounting import Cost
 from holdfast.core.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.answer import CONFIRMED, price_words, value_words
+from holdfast.mechanisms.answer import confirmed_words, price_words, value_words
 
 _BEATEN = "beaten"
 
@@ -77,8 +77,8 @@ class GuardedAnswer:
 
     def __str__(self) -> str:
         words = submission_words(self.details) or ("passed" if self.passed else "failed")
-        is_estimate = words == "passed" and isinstance(self.value, (int, float)) and self.half_width is not None
-        head = "" if self.passed is None else f"{words}{CONFIRMED if is_estimate else ''}: "
+        near = confirmed_words(self.value, self.interval) if words == "passed" else ""
+        head = "" if self.passed is None else f"{words} ({near}): " if near else f"{words}: "
         where = "" if self.half_width is None else f"in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
         price = "" if self.repeated else price_words(self.widening, self.final_widening)  # a repeat is free
         said = end_words(self.value, self.details) or value_words(self.value, where)

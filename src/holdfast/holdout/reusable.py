@@ -426,7 +426,7 @@ class ReusableHoldout(Run):
     """Ask adaptively chosen questions about `n` held-out rows, and believe every answer at once.
 
     A question comes as one value a row, computed on the holdout, and usually a guess of their mean that was made
-    without the holdout: a cross-validated score, say. (The training score is too optimistic: the check will fail.) If
+    without the holdout: a cross-validated score, say. (A training score may be too optimistic, and then fails.) If
     an interval for the mean lies within the tolerance of the guess, the answer is "passed" and nothing else. If not, it
     is a corrected value from a coarse grid. While people explore, messages stay short; at the end `final` or `close`
     shows exact values. With probability at least `confidence` everything that the run says holds of the population,

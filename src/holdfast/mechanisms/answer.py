@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ class Answer:
     Examples
     --------
     >>> print(Answer(0.81, (0.78, 0.84), Guarantee("holdout.guess-and-check-width", {"beta": 0.05}), passed=True))
-    passed (your estimate, confirmed): 0.81 in [0.78, 0.84] (holdout.guess-and-check-width (beta=0.05);
+    passed (your estimate, confirmed within ±0.03): 0.81 in [0.78, 0.84] (holdout.guess-and-check-width (beta=0.05);
     rows independent)
     """
 
@@ -44,7 +45,8 @@ class Answer:
 
     def __str__(self) -> str:
         head = "" if self.passed is None else f"{self._words[0] if self.passed else self._words[1]}"
-        head += CONFIRMED if self.passed and self._words[0] == "passed" and self.interval is not None else ""
+        if self.passed and self._words[0] == "passed" and (words := confirmed_words(self.value, self.interval)):
+            head += f" ({words})"
         head += ": " if head else ""
         where = "" if self.interval is None else f"in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
         return f"{head}{value_words(self.value, where)} ({self.guarantee}){self.price}"
@@ -68,8 +70,20 @@ class Answer:
         }
 
 
-CONFIRMED = " (your estimate, confirmed)"
-"""What a pass says about its value: it is what the analyst gave, and no value from the rows."""
+def confirmed_words(value: Any, interval: Any) -> str:
+    """What a pass says about its value: it is what the analyst gave, and no value from the rows, and is this near.
+
+    Examples
+    --------
+    >>> confirmed_words(0.81, (0.755, 0.865)), confirmed_words(0.5, (0.44, 0.5604)), confirmed_words(None, (0.2, 1.0))
+    ('your estimate, confirmed within ±0.055', 'your estimate, confirmed within ±0.061', '')
+    """
+    numbers = (value, *interval) if isinstance(interval, (list, tuple)) and len(interval) == 2 else (None,)
+    if not all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers):
+        return ""
+    near = max(value - interval[0], interval[1] - value)
+    unit = 10.0 ** (math.floor(math.log10(near)) - 1) if near > 0 else 1.0
+    return f"your estimate, confirmed within ±{math.ceil(near / unit - 1e-9) * unit:.2g}"  # rounded up: it is a promise
 
 
 def value_words(value: Any, where: str) -> str:

@@ -27,7 +27,7 @@ from holdfast.guard.ledger.transaction import Transaction, View
 from holdfast.guard.questions.fields import Field, fields_of
 from holdfast.holdout.error_budget import Course, Message
 from holdfast.holdout.transcript import Exact
-from holdfast.mechanisms.answer import wider_words
+from holdfast.mechanisms.answer import confirmed_words, wider_words
 from holdfast.noise.entropy import Source
 
 if TYPE_CHECKING:  # a policy lists the kinds that may be asked, so the kinds cannot import it
@@ -385,7 +385,9 @@ class Question(ABC):
         if answer["passed"] is True and "guess" not in asked:
             return "Claims that hold cost next to nothing: later intervals stay as they are."
         if answer["passed"] is True:
-            return "Your estimate, confirmed. A passed check costs next to nothing: later intervals stay as they are."
+            near = confirmed_words(answer.get("value"), answer.get("interval"))
+            said = f"{near[:1].upper()}{near[1:]}. " if near else ""
+            return f"{said}A passed check costs next to nothing: later intervals stay as they are."
         if answer["passed"] is None and cls.answered != "noiseless":
             return "The noise was drawn once. Asking again gives this same answer, free."
         return ""

@@ -25,7 +25,7 @@ from holdfast.guard.epochs import EpochName, check_epoch
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.questions.base import Question
 from holdfast.guard.sql import SqlAnswer
-from holdfast.mechanisms.answer import price_words
+from holdfast.mechanisms.answer import confirmed_words, price_words
 from holdfast.server.question_schema import QUESTION
 
 # --- Words ------------------------------------------------------------------------------------------------------------
@@ -95,19 +95,18 @@ def answer_words(answer: GuardedAnswer, confidence: float | None = None) -> str:
     --------
     >>> from holdfast.core.guarantee import Guarantee
     >>> print(answer_words(GuardedAnswer(0.81, [0.78, 0.84], Guarantee("t"), passed=True, sequence=3), 0.95))
-    Your estimate is confirmed. The value is 0.81, and the truth of the population lies in [0.78, 0.84]. All intervals
-    of this guard hold at once with probability 0.95. Entry 3 of the ledger.
+    Your estimate is confirmed within ±0.03. The value is 0.81, and the truth of the population lies in [0.78, 0.84].
+    All intervals of this guard hold at once with probability 0.95. Entry 3 of the ledger.
     """
     parts = []
     if answer.repeated:
         parts.append("This was asked before: the stored answer, free.")
-    said = submission_words(answer.details)
+    said, near = submission_words(answer.details), confirmed_words(answer.value, answer.interval)
     if said:
         parts.append(f"It {said}.")
     elif answer.passed is not None and answer.value is not None:
-        parts.append(
-            "Your estimate is confirmed." if answer.passed else "The check failed; this is the corrected value."
-        )
+        passed = f"Your estimate is {near.partition(', ')[2]}." if near else "It passed."
+        parts.append(passed if answer.passed else "The check failed; this is the corrected value.")
     parts.append(_value_words(answer))
     if answer.half_width is not None and confidence is not None and answer.guarantee.certified:
         parts.append(f"All intervals of this guard hold at once with probability {confidence:g}.")
@@ -269,8 +268,8 @@ class Tools:
     >>> rows = hf.data.table({"age": [23, 35, 47, 59] * 2500, "rich": [False, False, True, True] * 2500})
     >>> guard = hf.Guard.open(None, rows, hf.guard.Policy(questions=3))
     >>> tools = Tools(guard.for_analyst("agent"), label="rich")
-    >>> print(tools.call("submit", {"rule": "age > 40", "guess": 1.0}).words[:47])
-    Your estimate is confirmed. The value is 1, and
+    >>> print(tools.call("submit", {"rule": "age > 40", "guess": 1.0}).words[:63])
+    Your estimate is confirmed within ±0.0014. The value is 1, and
     >>> print(tools.call("ask", {"question": {"kind": "mean", "expression": "age"}}).words[:34])
     Refused: a mean may not be asked h
     """
