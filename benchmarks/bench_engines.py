@@ -216,9 +216,9 @@ def _session(folder: Path) -> Iterator[Any]:
 
 
 def _spark(path: Path, folder: Path) -> list[Row]:
-    from holdfast.data.engines.passes import passes
     from holdfast.data.engines.spark_sample import SparkSample
     from holdfast.data.engines.sql_statements import bundles
+    from holdfast.data.statistics.request import passes
 
     found = []
     with _session(folder) as session, table(path, engine="spark", session=session) as sample:

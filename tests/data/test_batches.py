@@ -11,7 +11,6 @@ import pytest
 
 import holdfast as hf
 from holdfast.data.engines.ibis_sample import IbisSample
-from holdfast.data.engines.passes import Pass, passes
 from holdfast.data.engines.polars_sample import PolarsSample
 from holdfast.data.engines.postgres_sample import PostgresSample
 from holdfast.data.engines.spark_sample import SparkSample
