@@ -17,7 +17,7 @@ PICTURES = Path(__file__).parents[3] / "build" / "screenshots"
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage", "--mute-audio"]
 
 
-_PATIENCE = 30_000
+_PATIENCE = 120_000
 """Milliseconds for something to be seen: a busy machine with two cores takes some."""
 expect.set_options(timeout=_PATIENCE)
 
@@ -53,13 +53,18 @@ class Window:
         """Paste a token."""
         self.page.goto("/sign-in")
         self.page.get_by_label("Your token").fill(token)
-        self.page.get_by_role("button", name="Sign in").click()
-        self.page.get_by_role("button", name="Sign out").wait_for()
+        self.press("Sign in")
+        expect(self.page.get_by_role("button", name="Sign out")).to_be_visible()
 
     def follow(self, name: str) -> None:
         """Click a link, and wait for its page: a click returns before it is there."""
         with self.page.expect_navigation():
             self.page.get_by_role("link", name=name).first.click()
+
+    def press(self, name: str) -> None:
+        """Press a button that sends its form, and wait for the page that answers."""
+        with self.page.expect_navigation():
+            self.page.get_by_role("button", name=name, exact=True).first.click()
 
     def picture(self, name: str) -> None:
         """Keep what is seen."""
@@ -70,6 +75,7 @@ class Window:
     def sound(self) -> None:
         """Nothing went wrong in the browser, nothing came from elsewhere, and the page is fit for everybody."""
         self.page.wait_for_load_state()
+        self.page.evaluate(_HOLD_STILL)
         # A refusal is a page with a status that the console mentions; it is no complaint.
         wrong = [one for one in self.complaints if "status of 4" not in one]
         assert wrong == []
@@ -105,6 +111,13 @@ _VIOLATIONS = """async () => {
     one.id + ": " + one.help + " | " + one.nodes.map((node) => node.html.slice(0, 160)).join(" | "));
 }"""
 """The rules that are broken, and where: those of WCAG and what axe-core calls best practice."""
+
+_HOLD_STILL = """() => {
+  for (const moving of document.querySelectorAll("[data-live], [data-compared], [data-estimated]"))
+    moving.replaceWith(moving.cloneNode(true));
+}"""
+"""What a script goes on writing into is exchanged for a copy that the script does not know. Otherwise it could be
+exchanged in the middle of a check, which would then judge what is not on the page any more."""
 
 _UNLABELLED = """() => {
   const nameless = [...document.querySelectorAll("input:not([type=hidden]), select, textarea, button, a, [role=img]")]

@@ -75,7 +75,7 @@ def test_a_contest_from_the_invitation_to_the_final(window: Open, server: Live, 
     page.get_by_label("Everybody may see the board").check()
     host.sound()
     host.picture("40-contest-new")
-    page.get_by_role("button", name="Open the guard").click()
+    host.press("Open the guard")
     expect(page.get_by_role("heading", level=1)).to_have_text("statistics 101")
     guard = page.url.rpartition("/")[2]
     host.sound()
@@ -83,7 +83,7 @@ def test_a_contest_from_the_invitation_to_the_final(window: Open, server: Live, 
 
     # The host invites; a participant joins by the link and submits.
     host.follow("People")
-    page.get_by_role("button", name="Make a link").click()
+    host.press("Make a link")
     link = page.get_by_label("The link").input_value()
     host.sound()
     page.locator("[data-secret]").evaluate("(one) => { one.value = 'https://…/join#hi_…' }")  # pictures are kept
@@ -96,7 +96,7 @@ def test_a_contest_from_the_invitation_to_the_final(window: Open, server: Live, 
     amy.picture("43-contest-join")
     amy.page.get_by_label("Your invitation").evaluate("(one) => { one.value = one.dataset.kept }")
     amy.page.get_by_label("Your name, or your team's").fill("amy")
-    amy.page.get_by_role("button", name="Join").click()
+    amy.press("Join")
     token = amy.page.get_by_role("textbox", name="Your token").input_value()
     assert re.fullmatch(r"hf_[0-9a-f]{16}_[0-9a-f]{64}", token)
     amy.sound()
@@ -109,7 +109,7 @@ def test_a_contest_from_the_invitation_to_the_final(window: Open, server: Live, 
         file.write_text(predictions(wrong))
         amy.page.get_by_label("Your predictions").set_input_files(file)
         amy.page.get_by_label("What to call it").fill(name)
-        amy.page.get_by_role("button", name="Submit").click()
+        amy.press("Submit")
         expect(amy.page.get_by_text("It is not certified: the final decides.")).to_be_visible()
         if name == "first try":
             amy.sound()
@@ -118,12 +118,12 @@ def test_a_contest_from_the_invitation_to_the_final(window: Open, server: Live, 
     expect(amy.page.get_by_text("1 submission left today")).to_be_visible()
     amy.page.get_by_label("better takes part in the final").uncheck()
     amy.page.get_by_label("first try takes part in the final").check()
-    amy.page.get_by_role("button", name="Take part with these").click()
+    amy.press("Take part with these")
     expect(amy.page.get_by_label("better takes part in the final")).not_to_be_checked()
     expect(amy.page.get_by_label("first try takes part in the final")).to_be_checked()
     amy.page.get_by_label("first try takes part in the final").uncheck()
     amy.page.get_by_label("better takes part in the final").check()
-    amy.page.get_by_role("button", name="Take part with these").click()
+    amy.press("Take part with these")
     expect(amy.page.get_by_label("better takes part in the final")).to_be_checked()
 
     # Many others.
@@ -175,7 +175,7 @@ def test_a_contest_from_the_invitation_to_the_final(window: Open, server: Live, 
     host.sound()
     host.picture("48-contest-board-host")
     page.get_by_label("Hold the final of").check()
-    page.get_by_role("button", name="Hold the final").click()
+    host.press("Hold the final")
     expect(page.get_by_text("The contest has ended")).to_be_visible()
     host.sound()
     host.picture("49-contest-result")
