@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
 import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.guard.questions.base import Question
-from holdfast.server.question_schema import QUESTION
+from holdfast.guard.questions.fields import COST_SCHEMA
+from holdfast.server.question_schema import POLICY, QUESTION
+
+BOARD: dict[str, Any] = POLICY["properties"]["boards"]["anyOf"][0]["items"]
 
 
 def test_every_kind_is_in_the_schema_with_its_fields_and_an_example() -> None:
@@ -40,3 +43,19 @@ def test_examples_are_answered(kind: str) -> None:
     if made.needs_contest:  # a choice and a final are about a submission
         guard.ask(Question.kinds()["score"].example)
     assert guard.ask(made.example).sequence == (3 if made.needs_contest else 2)
+
+
+@pytest.mark.parametrize(("schema", "declared"), [(POLICY, hf.guard.Policy), (BOARD, hf.guard.Board)])
+def test_every_choice_of_a_policy_and_a_board_is_in_the_schema(schema: dict[str, Any], declared: type) -> None:
+    """They are made from the declared types: a value that is added there, as the rule "open" was, is here too."""
+    choices = {name: get_args(hint) for name, hint in get_type_hints(declared).items() if get_origin(hint) is Literal}
+    assert choices
+    assert set(schema["properties"]) == set(declared.__dataclass_fields__)
+    assert {name: tuple(schema["properties"][name]["enum"]) for name in choices} == choices
+
+
+def test_lists_and_costs_have_schemas_of_their_own() -> None:
+    assert BOARD["properties"]["also"]["items"] == BOARD["properties"]["metric"]
+    assert BOARD["properties"]["expression"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    assert POLICY["properties"]["spend"] == {"anyOf": [COST_SCHEMA, {"type": "null"}]}
+    assert POLICY["properties"]["reserve"]["anyOf"][1] == {"type": "array", "items": {"type": "number"}}

@@ -1,15 +1,20 @@
-"""JSON schemas of questions and policies, made from the declared kinds and the policy so that they agree with them."""
+"""JSON schemas of questions, policies and boards, made from the declared kinds and fields."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from holdfast.accounting import Cost
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
 from holdfast.guard.questions.fields import COST_SCHEMA
-from holdfast.guard.scoring.board import METRICS, Board
+from holdfast.guard.scoring.board import Board
 
-_NUMBER = {"type": "number"}
+_NUMBER: dict[str, Any] = {"type": "number"}
+_NOTHING = {"type": "null"}
+_PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
 _MEANS_CAP = {
     "type": "object",
     "description": "What all answers of answers='means' may cost together",
@@ -31,26 +36,12 @@ def _question() -> dict[str, Any]:
 
 
 def _board() -> dict[str, Any]:
-    nothing = {"type": "null"}
     text = {"type": "string", "minLength": 1, "maxLength": 100}
-    properties: dict[str, Any] = {
-        "name": text,
-        "key": text,
-        "label": text,
-        "metric": {"type": "string", "enum": list(METRICS)},
-        "rule": {"type": "string", "enum": ["intervals", "ladder"]},
-        "best": {"type": "string", "enum": ["analyst", "board"]},
-        "positive": {"type": ["string", "number", "boolean", "null"]},
-        "eps": _NUMBER,
-        "models": {"type": "boolean"},
-        "public_keys": {"type": "boolean"},
-    }
-    properties = {name: properties.get(name, {"anyOf": [_NUMBER, nothing]}) for name in Board.__dataclass_fields__}
     return {
         "type": "object",
         "title": "Board",
         "description": (Board.__doc__ or "").splitlines()[0],
-        "properties": properties,
+        "properties": _fields(Board) | {"name": text, "key": text, "label": text},
         "required": ["name", "key", "label", "metric"],
         "additionalProperties": False,
         "examples": [{"name": "income", "key": "id", "label": "rich", "metric": "accuracy"}],
@@ -58,39 +49,45 @@ def _board() -> dict[str, Any]:
 
 
 def _policy() -> dict[str, Any]:
-    nothing = {"type": "null"}
     whole = {"type": "integer", "minimum": 0}
-    properties: dict[str, Any] = {
-        "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-        "privacy": {"anyOf": [COST_SCHEMA, _MEANS_CAP, nothing]},
-        "accounting": {"type": "string", "enum": ["filter", "odometer"]},
-        "repeats": {"type": "string", "enum": ["asker", "everyone"]},
-        "answers": {"type": "string", "enum": ["mixed", "means"]},
-        "plan": {"type": "string", "enum": ["identical", "independent", "open", "earlier"]},
-        "questions": {"anyOf": [whole | {"minimum": 1}, nothing]},
-        "failures": {"anyOf": [whole, nothing]},
-        "spend": {"anyOf": [COST_SCHEMA, nothing]},
-        "kinds": {"anyOf": [{"type": "array", "items": {"enum": list(Question.kinds())}, "minItems": 1}, nothing]},
-        "analysts": {
-            "anyOf": [{"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 1}, nothing]
-        },
-        "expires": {"anyOf": [{"type": "string"}, nothing]},
-        "holdout": {"type": "string", "enum": ["guess-and-check", "thresholdout"]},
-        "threshold": {"anyOf": [_NUMBER, nothing]},
-        "overfits": {"anyOf": [whole | {"minimum": 1}, nothing]},
-        "holdout_spend": {"anyOf": [COST_SCHEMA, nothing]},
-        "boards": {"anyOf": [{"type": "array", "items": _board(), "minItems": 1, "maxItems": 100}, nothing]},
+    narrower: dict[str, Any] = {
+        "confidence": _NUMBER | {"exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        "privacy": {"anyOf": [COST_SCHEMA, _MEANS_CAP, _NOTHING]},
+        "questions": {"anyOf": [whole | {"minimum": 1}, _NOTHING]},
+        "failures": {"anyOf": [whole, _NOTHING]},
+        "kinds": {"anyOf": [{"type": "array", "items": {"enum": list(Question.kinds())}, "minItems": 1}, _NOTHING]},
+        "analysts": {"anyOf": [{"type": "object", "additionalProperties": _NUMBER, "minProperties": 1}, _NOTHING]},
+        "overfits": {"anyOf": [whole | {"minimum": 1}, _NOTHING]},
+        "boards": {"anyOf": [{"type": "array", "items": _board(), "minItems": 1, "maxItems": 100}, _NOTHING]},
     }
-    # A field that is not described above takes anything; the policy itself checks it.
-    properties = {name: properties.get(name, {}) for name in Policy.__dataclass_fields__}
     return {
         "type": "object",
         "title": "Policy",
         "description": "What a guard allows, fixed when it opens",
-        "properties": properties,
+        "properties": _fields(Policy) | narrower,
         "additionalProperties": False,
         "examples": [{"confidence": 0.95, "questions": 1000, "privacy": {"kind": "pure-dp", "epsilon": 1.0}}],
     }
+
+
+def _fields(declared: type) -> dict[str, Any]:
+    """The schema of each field of a dataclass, from its type."""
+    hints = get_type_hints(declared)
+    return {name: _schema(hints[name]) for name in declared.__dataclass_fields__}
+
+
+def _schema(hint: Any) -> dict[str, Any]:
+    """The schema of a type. One that is not known here takes anything; the object itself checks it."""
+    parts = get_args(hint)
+    if get_origin(hint) is Literal:
+        return {"type": "string", "enum": list(parts)}
+    if get_origin(hint) in (Union, UnionType):
+        return {"anyOf": [_schema(part) for part in parts]}
+    if get_origin(hint) is Sequence:
+        return {"type": "array", "items": _schema(parts[0])}
+    if get_origin(hint) is Mapping:
+        return {"type": "object"}
+    return COST_SCHEMA if hint is Cost else {"type": _PLAIN[hint]} if hint in _PLAIN else {}
 
 
 QUESTION = _question()
