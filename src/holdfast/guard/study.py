@@ -56,20 +56,13 @@ class Intended:
     @property
     def guessed(self) -> dict[str, Any] | None:
         """The question answered without noise: with its guess, or of a kind that needs none; None where it cannot."""
-        made = Question.kinds()[self.question["kind"]]
-        plain = dict(self.question)
-        if plain["kind"] == "mean":
-            return None if plain.get("guess") is None else plain | {"kind": "check"}
-        return None if made.answered == "private" or made.is_private(plain) else plain
+        return Question.kinds()[self.question["kind"]].without_noise(self.question)
 
     @property
     def noisy(self) -> dict[str, Any] | None:
         """The same answered with noise; None where no noise answers it."""
-        made = Question.kinds()[self.question["kind"]]
         plain = {name: value for name, value in self.question.items() if name not in _OF_GUESSES}
-        if plain["kind"] == "check":
-            plain["kind"] = "mean"
-        return None if made.answered == "noiseless" and plain["kind"] != "mean" else plain
+        return Question.kinds()[self.question["kind"]].with_noise(plain)
 
     @property
     def words(self) -> str:
@@ -335,7 +328,7 @@ def _intended(line: Any, at: int, schema: Schema) -> Intended:
     try:
         count = arguments.whole("count", line.get("count", 1), at_least=1, at_most=_MOST_QUESTIONS)
         adaptive = arguments.whole("adaptive", line.get("adaptive", count), at_least=0, at_most=count)
-        Question.from_dict(plain | ({"kind": "check"} if plain["kind"] == "mean" and "guess" in plain else {}))
+        Question.from_dict(kind.without_noise(plain) or plain)
         _check_columns(plain, schema)
     except InvalidParameter as error:
         raise InvalidParameter(f"questions, number {at}: {error}") from None

@@ -366,6 +366,16 @@ class Question(ABC):
         return cls.answered == "private" or (cls.answered == "either" and question.get("guess") is None)
 
     @classmethod
+    def without_noise(cls, question: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the question, in plain data, that asks the same without noise; None where there is none."""
+        return None if cls.is_private(question) else dict(question)
+
+    @classmethod
+    def with_noise(cls, question: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the question, in plain data and without its guess, that noise answers; None where there is none."""
+        return None if cls.answered == "noiseless" else dict(question)
+
+    @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
         """Return what a stored question asks, in one line. `asked` is the bound question in plain data."""
         return cls.title or cls.kind

@@ -290,6 +290,11 @@ class Check(Question):
         return cls(stored["rows"][0]["expression"], **stored_rows(stored), **stored_guess(stored))
 
     @classmethod
+    def with_noise(cls, question: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the mean that the guess is of."""
+        return {**question, "kind": "mean"}
+
+    @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
         """Return the expression and the guess."""
         return f"{rows_text(asked)[0]}: about {number(asked['guess'])}?"

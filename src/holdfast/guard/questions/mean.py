@@ -93,6 +93,11 @@ class Mean(Question):
         return made(rows, spend_of(self.spend, policy), n)
 
     @classmethod
+    def without_noise(cls, question: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the check of a guess, where there is one."""
+        return None if question.get("guess") is None else {**question, "kind": "check"}
+
+    @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
         """Return the expression."""
         return f"mean of {rows_text(asked)[0]}"
