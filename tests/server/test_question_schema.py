@@ -46,7 +46,9 @@ def test_examples_are_answered(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("schema", "declared"), [(POLICY, hf.guard.Policy), (BOARD, hf.guard.Board)])
-def test_every_choice_of_a_policy_and_a_board_is_in_the_schema(schema: dict[str, Any], declared: type) -> None:
+def test_every_choice_of_a_policy_and_a_board_is_in_the_schema(
+    schema: dict[str, Any], declared: type[hf.guard.Board] | type[hf.guard.Policy]
+) -> None:
     """They are made from the declared types: a value that is added there, as the rule "open" was, is here too."""
     choices = {name: get_args(hint) for name, hint in get_type_hints(declared).items() if get_origin(hint) is Literal}
     assert choices

@@ -70,7 +70,7 @@ def _policy() -> dict[str, Any]:
     }
 
 
-def _fields(declared: type) -> dict[str, Any]:
+def _fields(declared: type[Board] | type[Policy]) -> dict[str, Any]:
     """The schema of each field of a dataclass, from its type."""
     hints = get_type_hints(declared)
     return {name: _schema(hints[name]) for name in declared.__dataclass_fields__}
