@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
@@ -23,6 +24,24 @@ def test_every_kind_is_in_the_schema_with_its_fields_and_an_example() -> None:
         assert set(one["properties"]) == {"kind", *(field.name for field in made.fields())}
         assert set(one["required"]) == {"kind", *(field.name for field in made.fields() if field.required)}
         assert all(field.input.help.endswith(".") and field.input.label for field in made.fields())
+
+
+@pytest.mark.parametrize("kind", Question.kinds())
+def test_the_docstring_of_a_kind_describes_its_fields_in_the_same_words(kind: str) -> None:
+    """They were written twice, and differed: a tolerance had a default here that it did not have there."""
+    made = Question.kinds()[kind]
+    lines = (made.__doc__ or "").splitlines()
+    assert lines.count("Parameters") == bool(made.fields())
+    described = {line.partition(" : ")[0]: below.strip() for line, below in pairwise(lines) if " : " in line}
+    for field in made.fields():
+        assert described[field.name] == field.input.help
+
+
+def test_a_string_says_what_a_shared_field_means_in_a_kind() -> None:
+    helps = {name: {field.name: field.input.help for field in made.fields()} for name, made in Question.kinds().items()}
+    assert helps["correlation"]["tolerance"].endswith("It must be given then.")
+    assert "2.5 half-widths" in helps["check"]["tolerance"]
+    assert helps["top"]["where"] != helps["mean"]["where"]
 
 
 @pytest.mark.parametrize("kind", Question.kinds())

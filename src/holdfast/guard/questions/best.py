@@ -52,7 +52,8 @@ CandidateList = Annotated[
     Mapping[str, Any],
     CandidatesInput(
         label="Candidates, one a line",
-        help="A candidate, as LABEL=EXPRESSION; repeat the option for each candidate.",
+        help="A candidate, as LABEL=EXPRESSION; repeat the option for each candidate. All are conditions, or all are "
+        "numbers of one range.",
         option="--candidate",
         metavar="LABEL=EXPRESSION",
         placeholder="first: age < 30",
@@ -72,20 +73,6 @@ class Best(Question):
 
     For a round of a search. The name alone claims nothing, so it spends nothing and does not count among the questions.
     What it shows costs later intervals little where the winner was expected to win. Ask `final` for exact numbers.
-
-    Parameters
-    ----------
-    candidates : mapping
-        Labels and expressions with one range: all conditions, or all numbers.
-    guesses : mapping, optional
-        Scores from other rows, which say who is expected to win; by default in the order of the mapping.
-    show : str
-        "name": the winner's name, and no interval. "value": the winner's guess is checked too, which counts as one
-        question; every candidate needs a guess then.
-    smaller_is_better : bool
-        Whether the best has the smallest mean.
-    low, high, default
-        As in `Mean`, for each of them.
 
     Examples
     --------
@@ -112,7 +99,8 @@ class Best(Question):
         Mapping[str, float] | None,
         GuessesInput(
             label="Your guess for each, one a line",
-            help="Your guess of a candidate's mean, from other rows, as LABEL=NUMBER; may be repeated.",
+            help="Your guess of a candidate's mean, from other rows, as LABEL=NUMBER; may be repeated. Guesses say who "
+            "is expected to win; without them it is the first candidate.",
             option="--guess",
             metavar="LABEL=NUMBER",
             placeholder="first: 0.3",
@@ -123,7 +111,7 @@ class Best(Question):
         ChoiceInput(
             label="Show",
             help="What to show: name (the best candidate), or value (also check its guess, which counts as one more "
-            "question).",
+            "question; every candidate needs a guess then).",
             choices={"name": "its name alone", "value": "its name, and whether its guess passes"},
         ),
     ] = "name"

@@ -178,30 +178,6 @@ class Check(Question):
     """Check a guess of a mean. A pass costs next to nothing; a failure shows a corrected value and widens later
     intervals.
 
-    Parameters
-    ----------
-    expression, low, high, default, where_present, where
-        As in `Mean`.
-    guess : float
-        The guess; it must not come from the sample.
-    tolerance : float, optional
-        A pass certifies the truth within this of the guess; by default 2.5 half-widths at the guess. With
-        `where_present` the default is that of a sample whose rows all have a value, since how many do is not shown:
-        give a larger one where many are missing.
-    show : str
-        "value", or "bit": a failure then shows nothing else.
-    guess_rows : int, optional
-        How many other rows the guess is the mean of: it then fails about once in a thousand where it is right.
-    side : str
-        Where the truth is expected if the guess is wrong: "both", "below" or "above".
-    risk : float, optional
-        Your probability that the check fails, from other rows.
-    stake : float, optional
-        Part of the failure probability for this question, out of what is left for exploring.
-    where_share : float, optional
-        With `where`: about what part of the rows meet the condition, by your own knowledge; 1/4 if not given. The
-        default tolerance is that of so many rows. The interval never rests on it.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -220,7 +196,11 @@ class Check(Question):
 
     expression: Expression
     guess: Guess
-    tolerance: Tolerance = None
+    tolerance: Annotated[
+        Tolerance,
+        "Tolerance: how near the population value a passed guess is (default: 2.5 half-widths at the guess, as if "
+        "every row had a value; give a larger one where many are missing).",
+    ] = None
     show: Show = "value"
     low: Low = None
     high: High = None
@@ -235,7 +215,8 @@ class Check(Question):
         float | None,
         NumberInput(
             label="Part of the rows that meet it",
-            help="With a condition: roughly which proportion of the rows meets it. It only sets the default tolerance.",
+            help="With a condition: roughly which proportion of the rows meets it, by your own knowledge (default: "
+            "1/4). It only sets the default tolerance; the interval never depends on it.",
             placeholder="0.25",
             above=0,
         ),

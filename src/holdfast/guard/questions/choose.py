@@ -27,14 +27,6 @@ MOST_CHOSEN = 10
 class Choose(Question):
     """Choose which of your submissions take part in the final of a contest. Your latest choice before the final counts.
 
-    Parameters
-    ----------
-    board : str
-        The name of the contest's board.
-    submissions : sequence of int
-        The entries of your own submissions, at most ten. Without a choice the final takes one: that with the best score
-        shown, or the latest, as the host says.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -57,7 +49,9 @@ class Choose(Question):
     submissions: Annotated[
         Any,
         NumbersInput(
-            label="Submissions", help="The entry numbers of your submissions, separated by commas.", argument=True
+            label="Submissions",
+            help="The entry numbers of your submissions, at most ten, separated by commas.",
+            argument=True,
         ),
     ]
 

@@ -35,15 +35,6 @@ class Claim(Question):
     """Claim that a mean is at least, or at most, a number. The answer is yes or no; a "no" is not evidence against the
     claim.
 
-    Parameters
-    ----------
-    expression, low, high, default, where_present, where
-        As in `Mean`.
-    at_least, at_most : float, optional
-        Exactly one of them.
-    risk, stake
-        As in `Check`.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -62,10 +53,12 @@ class Claim(Question):
 
     expression: Expression
     at_least: Annotated[
-        float | None, NumberInput(label="The mean is at least", help="Claim that the mean is at least this.")
+        float | None,
+        NumberInput(label="The mean is at least", help="Claim that the mean is at least this. Give this or at_most."),
     ] = None
     at_most: Annotated[
-        float | None, NumberInput(label="Or the mean is at most", help="Claim that the mean is at most this.")
+        float | None,
+        NumberInput(label="Or the mean is at most", help="Claim that the mean is at most this. Give this or at_least."),
     ] = None
     low: Low = None
     high: High = None

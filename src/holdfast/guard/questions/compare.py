@@ -35,18 +35,6 @@ if TYPE_CHECKING:
 class Compare(Question):
     """Compare two expressions on the same rows: the mean of `b` minus `a`.
 
-    Parameters
-    ----------
-    b, a : str or mapping
-        Two row expressions with one range.
-    margin : float, optional
-        Claim that `b` is larger by at least this, 0 if not given; shows a bit. For two conditions and a margin of 0 it
-        is the exact sign test on the rows where they differ.
-    guess, tolerance
-        In place of a margin: check a guess of the difference.
-    low, high, default, where_present
-        As in `Mean`, for each of the two; with `where_present` only rows that have a value of both count.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -65,16 +53,20 @@ class Compare(Question):
 
     b: Annotated[
         str | Mapping[str, Any],
-        ExpressionInput(label="First", help="The expression that may be larger.", argument=True),
+        ExpressionInput(label="First", help="The row expression that may be larger.", argument=True),
     ]
     a: Annotated[
         str | Mapping[str, Any],
-        ExpressionInput(label="Minus second", help="The expression it is compared with.", argument=True),
+        ExpressionInput(
+            label="Minus second", help="The row expression it is compared with, of the same range.", argument=True
+        ),
     ]
     margin: Annotated[
         float | None,
         NumberInput(
-            label="Claim at least", help="Claim that the mean of B is larger by at least this much (default: 0)."
+            label="Claim at least",
+            help="Claim that the mean of B is larger by at least this much (default: 0). For two conditions and a "
+            "margin of 0 it is the exact sign test on the rows where they differ.",
         ),
     ] = None
     guess: Annotated[
@@ -90,7 +82,7 @@ class Compare(Question):
     low: Low = None
     high: High = None
     default: Default = None
-    where_present: WherePresent = False
+    where_present: Annotated[WherePresent, "Count only the rows where both expressions are not null."] = False
     risk: Risk = None
     stake: Stake = None
 

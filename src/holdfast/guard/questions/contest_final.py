@@ -107,16 +107,6 @@ class ContestFinal(Question):
     interval, who is certainly better than whom, and the ranks that each can have; everything holds at once. Every
     earlier answer is revealed. A steward asks it.
 
-    Parameters
-    ----------
-    board : str
-        The name of the board.
-    default : str
-        What a participant who chose nothing takes part with: "best", the submission with the best score shown, or
-        their latest where none is shown; or "latest".
-    phase : int
-        Which final it is, counted from 1: each has a reserve of its own.
-
     Examples
     --------
     >>> import holdfast as hf

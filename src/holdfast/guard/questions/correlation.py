@@ -59,21 +59,6 @@ class Correlation(Question):
     """Pearson's correlation of two bounded numbers: a guess of it is checked without noise; without a guess the answer
     has noise.
 
-    Parameters
-    ----------
-    first, second : str or mapping
-        Row expressions that are numbers, and never null unless `where_present` is set.
-    first_low, first_high, second_low, second_high : float, optional
-        Their declared ranges; those of the policy for columns if not given. Values outside count as the ends.
-    guess, tolerance : float, optional
-        Check this guess without noise: a pass certifies the correlation within the tolerance, which must be given too.
-    show : str
-        As in `Check`.
-    where, where_present
-        As in `Mean`: the correlation among the rows that meet a condition, or that have both numbers.
-    spend : PureDP or ZCDP, optional
-        Without a guess: what the answer may cost; the policy's `spend` if not given.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -118,25 +103,29 @@ class Correlation(Question):
             at_least=-1,
         ),
     ] = None
-    tolerance: Tolerance = None
+    tolerance: Annotated[
+        Tolerance, "With a guess: the tolerance, how near the correlation a passed guess is. It must be given then."
+    ] = None
     show: Show = "value"
     first_low: Annotated[
         float | None,
         NumberInput(label="First: lowest", help="Least value of the first expression; rows are clipped to it."),
     ] = None
     first_high: Annotated[
-        float | None, NumberInput(label="First: highest", help="Greatest value of the first expression.")
+        float | None,
+        NumberInput(label="First: highest", help="Greatest value of the first expression; rows are clipped to it."),
     ] = None
     second_low: Annotated[
         float | None,
         NumberInput(label="Second: lowest", help="Least value of the second expression; rows are clipped to it."),
     ] = None
     second_high: Annotated[
-        float | None, NumberInput(label="Second: highest", help="Greatest value of the second expression.")
+        float | None,
+        NumberInput(label="Second: highest", help="Greatest value of the second expression; rows are clipped to it."),
     ] = None
     spend: Spend = None
     where: Where = None
-    where_present: WherePresent = False
+    where_present: Annotated[WherePresent, "Count only the rows where both numbers are not null."] = False
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against the schema and the policy."""

@@ -54,21 +54,6 @@ class Difference(Question):
     """The difference of the means of two declared groups: a guess of it is checked without noise; without a guess the
     answer has noise.
 
-    Parameters
-    ----------
-    expression : str or mapping
-        A row expression; a condition is 1 where it holds.
-    by : str
-        The column whose categories are the groups.
-    between : sequence of two
-        The two categories to compare: the mean of the first minus the mean of the second.
-    low, high, default, where_present, where
-        As in `Mean`.
-    guess, tolerance, show
-        As in `Check`: a guess of the difference. The default tolerance is that of groups with a quarter of the rows.
-    spend : PureDP or ZCDP, optional
-        Without a guess: what the answer may cost; the policy's `spend` if not given.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -119,7 +104,11 @@ class Difference(Question):
             help="Your guess, which is checked without noise. Without it the answer has noise.",
         ),
     ] = None
-    tolerance: Tolerance = None
+    tolerance: Annotated[
+        Tolerance,
+        "Tolerance: how near the population value a passed guess is (default: 2.5 half-widths of groups with a quarter "
+        "of the rows).",
+    ] = None
     show: Show = "value"
     spend: Spend = None
 

@@ -2,17 +2,19 @@
 
 A kind annotates each of its fields with an input, `guess: Annotated[float, NumberInput(...)]`. The input says what the
 field is called, what it means and which values it takes, and it reads and writes the field as people type it. The types
-that several kinds share stand at the end of this file.
+that several kinds share stand at the end of this file. Where one means something special in a kind, a string says what:
+`where: Annotated[Where, "A condition: ..."]`.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from types import NoneType
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from holdfast.accounting import Cost
 from holdfast.data.expressions import parse, tree
@@ -80,7 +82,7 @@ class Input:
     label : str
         What a form calls the field.
     help : str
-        One sentence that says what it means.
+        A few sentences that say what it means.
     argument : bool
         Whether the command line takes it by position and not as an option.
     option : str, optional
@@ -447,10 +449,11 @@ class GuessesInput(CandidatesInput):
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a kind: its input, and whether it must be given."""
+    """A field of a kind: its input, its type in words, and whether it must be given."""
 
     name: str
     input: Input
+    type: str
     required: bool
     default: Any
     nullable: bool
@@ -485,10 +488,47 @@ def fields_of(kind: type) -> tuple[Field, ...]:
         inputs = [extra for extra in get_args(hint)[1:] if isinstance(extra, Input)]
         if get_origin(hint) is not Annotated or not inputs:
             raise TypeError(f"{kind.__name__}.{each.name} must be declared as Annotated[type, Input(...)]")
+        base, helps = get_args(hint)[0], [extra for extra in get_args(hint)[1:] if isinstance(extra, str)]
+        shown = replace(inputs[-1], help=helps[-1]) if helps else inputs[-1]
         required = each.default is MISSING and each.default_factory is MISSING
-        nullable = NoneType in get_args(get_args(hint)[0])
-        declared.append(Field(each.name, inputs[-1], required, None if required else each.default, nullable))
+        default = None if required else each.default
+        declared.append(Field(each.name, shown, _type_words(base), required, default, NoneType in get_args(base)))
     return tuple(declared)
+
+
+def documented(kind: type) -> str:
+    """The docstring of a kind with a section of its parameters, which is made from its fields.
+
+    Examples
+    --------
+    >>> from holdfast.guard import validate
+    >>> documented(validate).splitlines()[5:7]
+    ['condition : str or mapping', '    A row expression that is true or false.']
+    """
+    text = inspect.cleandoc(kind.__doc__ or "")
+    if not fields_of(kind):
+        return text
+    section = ["Parameters", "----------"]
+    for each in fields_of(kind):
+        default = "" if each.required else ", optional" if each.default is None else f", default {each.default!r}"
+        section += [f"{each.name} : {each.type}{default}", f"    {each.input.help}"]
+    before, heading, after = text.partition("Examples\n--------\n")
+    return "\n\n".join(part for part in (before.rstrip(), "\n".join(section), f"{heading}{after}") if part)
+
+
+def _type_words(hint: Any) -> str:
+    """A type as documentation names it."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return "{" + ", ".join(f'"{choice}"' for choice in parts) + "}"
+    if origin in (Union, UnionType):
+        return " or ".join(_type_words(part) for part in parts if part is not NoneType)
+    if origin is Sequence:
+        of = "" if parts[0] is Any else f" of {_type_words(parts[0])}"
+        return f"sequence{of}"
+    if origin is Mapping:
+        return "mapping"
+    return "PureDP or ZCDP" if hint is Cost else "object" if hint is Any else str(hint.__name__)
 
 
 def _text(text: str, name: str) -> str:
@@ -618,7 +658,8 @@ Default = Annotated[
     float | None,
     NumberInput(
         label="Count them as",
-        help="The value to use for rows where the expression is null; 0 or 1 for a condition.",
+        help="The value to use for rows where the expression is null; 0 or 1 for a condition. An expression that can "
+        "be null needs a value here, unless its null rows are left out.",
         group=NULLS,
     ),
 ]

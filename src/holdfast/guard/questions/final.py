@@ -41,18 +41,6 @@ class Final(Question):
     earlier answer is revealed. Nothing can be asked after it. Where analysts share what they were answered, the steward
     asks it; where histories are separate, everybody ends their own.
 
-    Parameters
-    ----------
-    candidates : mapping
-        Labels and expressions with one range: all conditions, or all numbers.
-    claims : str
-        "intervals": one for each finalist. "winner": an interval of the best one, and what the choice may have lost.
-        "ranks": who is certainly better than whom; for conditions.
-    smaller_is_better : bool
-        Whether the winner has the smallest mean.
-    low, high, default
-        As in `Mean`, for each of them.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -81,7 +69,7 @@ class Final(Question):
         ChoiceInput(
             label="Claim",
             help="What to certify: an interval for each finalist, the winner with a bound on what the choice lost, or "
-            "ranks.",
+            "ranks: who is certainly better than whom, for conditions.",
             choices={
                 "intervals": "an interval of each",
                 "winner": "the winner, and what the choice may have lost",

@@ -45,24 +45,6 @@ OTHER = "other"
 class Histogram(Question):
     """The proportion of the population in each declared cell, each with an interval.
 
-    Parameters
-    ----------
-    column : str
-        A column of text, whole numbers or truth values with `categories`, or a column of numbers with `edges`.
-    categories : sequence, optional
-        The declared categories; the schema's if not given. Rows with anything else count in a last cell, "other", or
-        "any other" where that is the name of a category.
-    edges : sequence of float, optional
-        Increasing numbers; the cells are between each two, the last one with both its ends. Rows outside all of them
-        count in a last cell, "other".
-    spend : PureDP or ZCDP, optional
-        What the answer may cost; the policy's `spend` if not given.
-    where_present : bool
-        Shares among the rows that have a value, each with an interval for the share among such rows of the population.
-    null_as : optional
-        The cell in which missing values count: a category, or the label of a cell, such as "other". A column that may
-        have missing values by the schema needs this or `where_present`.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -80,12 +62,18 @@ class Histogram(Question):
     place: ClassVar[int] = 21
     example: ClassVar[Mapping[str, Any]] = {"kind": "histogram", "column": "age", "edges": [18, 30, 45, 60, 90]}
 
-    column: Annotated[str, ColumnInput(label="Column", help="The column.", argument=True)]
+    column: Annotated[
+        str,
+        ColumnInput(
+            label="Column", help="The column: a number with edges, anything else with categories.", argument=True
+        ),
+    ]
     categories: Annotated[
         Sequence[Any] | None,
         CategoriesInput(
             label="Categories, with commas",
-            help="The declared categories of the column, separated by commas (default: those of the schema).",
+            help="The declared categories of the column, separated by commas (default: those of the policy or schema). "
+            "Rows with anything else count in a last cell.",
             metavar="A,B,C",
         ),
     ] = None
@@ -93,7 +81,7 @@ class Histogram(Question):
         Sequence[float] | None,
         NumbersInput(
             label="Or edges of bins, with commas",
-            help="Edges of bins of a number, with commas between them.",
+            help="Edges of bins of a number, rising, with commas between them. Rows outside count in a last cell.",
             placeholder="0, 10, 20",
         ),
     ] = None

@@ -28,24 +28,6 @@ if TYPE_CHECKING:
 class Mean(Question):
     """The mean of an expression over the rows, with noise. Each row is clipped to a declared range.
 
-    Parameters
-    ----------
-    expression : str or mapping
-        A row expression. A condition is 1 where it holds and 0 where it does not.
-    low, high : float, optional
-        The declared range; [0, 1] for a condition, and required otherwise.
-    default : float, optional
-        What a row counts as where the expression is null.
-    where_present : bool
-        The mean among the rows where the expression is not null, with an interval for the mean among such rows of the
-        population. How many rows have a value is not shown. An expression that can be null by the schema needs this or
-        `default`: a column that is not declared `not null`, a `case` without `else`, a division by what may be 0.
-    where : str or mapping, optional
-        A condition: the mean among the rows that meet it, with an interval for that mean in the population. How many
-        rows meet it is not shown.
-    spend : PureDP or ZCDP, optional
-        What the answer may cost; the policy's `spend` if not given.
-
     Examples
     --------
     >>> import holdfast as hf

@@ -71,26 +71,6 @@ class Quantile(Question):
     """The median or another quantile of a bounded number: a guess of it is checked without noise; without a guess the
     answer has noise.
 
-    Parameters
-    ----------
-    expression : str or mapping
-        A row expression that is a number.
-    q : float
-        The level, in (0, 1); 0.5 for the median. The quantile is the least number that at least this share of the
-        population is at or below.
-    low, high : float
-        The declared range. Values outside count as its ends.
-    guess, tolerance : float, optional
-        Check this guess without noise: a pass certifies the quantile within the tolerance, which must be given too,
-        since how near a quantile can be known depends on how dense the values are around it.
-    show : str
-        With a guess: "value", or "bit": a failure then shows nothing else.
-    default, where_present, where
-        As in `Mean`: what a row counts as where the expression is null; or the quantile among the other rows, or among
-        those that meet a condition.
-    spend : PureDP or ZCDP, optional
-        Without a guess: what the answer may cost; the policy's `spend` if not given.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -119,12 +99,13 @@ class Quantile(Question):
         "tolerance": 20,
     }
 
-    expression: Expression
+    expression: Annotated[Expression, "A row expression that is a number."]
     q: Annotated[
         float,
         NumberInput(
             label="Level",
-            help="The level of the quantile; 0.5 for the median.",
+            help="The level of the quantile; 0.5 for the median. At least this share of the population is at or below "
+            "it.",
             argument=True,
             placeholder="0.5",
             above=0,
@@ -144,7 +125,9 @@ class Quantile(Question):
     tolerance: Annotated[
         float | None,
         NumberInput(
-            label="Tolerance", help="With a guess: the tolerance, how near the quantile a passed guess is.", above=0
+            label="Tolerance",
+            help="With a guess: the tolerance, how near the quantile a passed guess is. It must be given then.",
+            above=0,
         ),
     ] = None
     show: Show = "value"

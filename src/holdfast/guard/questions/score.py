@@ -65,24 +65,6 @@ _LONGEST_NAME = 100
 class Score(Question):
     """Score predictions on a board.
 
-    Parameters
-    ----------
-    board : str
-        The name of one of the policy's boards.
-    predictions : mapping, data frame, or Making
-        Keys of rows to predictions; or `{"keys": [...], "predictions": [...]}`; or a frame with the key's column and
-        one called `prediction`. A row without a prediction counts as the worst; a key that no row has, as nothing.
-        A server takes a model in their place (docs/onnx.md).
-    guess : float, optional
-        The score on the analyst's own validation rows, which is checked. Needed on a board of intervals that has no
-        `baseline`. The first submission to a ladder should have one: without it, and without a `baseline`, a place is
-        shown, which costs later intervals more. It is left out on a ladder that has a score to beat, and on an open
-        board.
-    tolerance : float, optional
-        With a guess: a pass certifies the score within this of the guess.
-    name : str
-        What the submission is called on the leaderboard. It is not part of what the submission is.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -108,13 +90,21 @@ class Score(Question):
 
     board: Annotated[str, TextInput(label="Board", help="The name of one of the policy's boards.")]
     predictions: Annotated[
-        Any, DataInput(label="Predictions", help="Keys of rows and the prediction for each.", offered=False)
+        Any,
+        DataInput(
+            label="Predictions",
+            help="Keys of rows to predictions, a frame with the key's column and one called prediction, or a model "
+            "where the board takes models. A row without a prediction counts as the worst.",
+            offered=False,
+        ),
     ] = field(repr=False, hash=False)
     guess: Annotated[
         float | None,
         NumberInput(
             label="Your score",
-            help="On a leaderboard with the rule 'intervals': the score that you expect, from rows of your own.",
+            help="The score that you expect, from rows of your own. A leaderboard with the rule 'intervals' needs it "
+            "unless it has a baseline, and the first submission to a ladder should have it: otherwise a place is "
+            "shown, which costs later intervals more. An open leaderboard takes none.",
         ),
     ] = None
     tolerance: Tolerance = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -30,16 +30,6 @@ MOST_CANDIDATES = 10_000
 class Select(Question):
     """Choose, with differential privacy, which of several expressions has (nearly) the largest mean.
 
-    Parameters
-    ----------
-    candidates : mapping
-        Labels and row expressions, all with one range.
-    low, high, default
-        As in `Mean`, for each candidate. Where a candidate can be null `default` must say what that counts as: means
-        among different rows have no common measure to select by.
-    spend : PureDP, optional
-        What the answer may cost; the policy's `spend` if not given. A selection is purely private.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -63,8 +53,10 @@ class Select(Question):
     candidates: CandidateList
     low: Low = None
     high: High = None
-    default: Default = None
-    spend: Spend = None
+    default: Annotated[
+        Default, "The value to use for rows where a candidate is null, which must be given where one can be."
+    ] = None
+    spend: Annotated[Spend, "The privacy cost of the answer, pure-dp:EPSILON (default: the policy's)."] = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against the schema and the policy."""

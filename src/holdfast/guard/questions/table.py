@@ -79,28 +79,6 @@ LEAST_ROWS = 10
 class Table(Question):
     """A table by declared groups: the proportion of rows in each group, or the mean or a quantile of a value in each.
 
-    Parameters
-    ----------
-    by : sequence of str
-        One to four columns with declared categories (`Policy.columns`, or the schema). Rows with any other value are in
-        no group.
-    expression : str or mapping, optional
-        A row expression: the mean in each group. Without it, the share of all rows that are in each group.
-    q : float, optional
-        With an expression: this quantile in each group instead of the mean; 0.5 for the median.
-    low, high, default, where_present, where
-        As in `Mean`. With `where` only rows that meet the condition count; shares stay shares of all rows.
-    guesses : mapping, optional
-        From labels of groups, such as "f" or "f, white", to guesses of their means: checked without noise. Groups
-        without a guess are left out.
-    tolerance : float, optional
-        With guesses: a pass certifies the mean within this; by default 2.5 half-widths of a group that has half of the
-        rows of an even split.
-    spend : PureDP or ZCDP, optional
-        Without guesses: what the whole table may cost; the policy's `spend` if not given.
-    categories : sequence, optional
-        A list of declared categories for each column; those of the policy or the schema if not given.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -135,7 +113,8 @@ class Table(Question):
         Sequence[str],
         ColumnsInput(
             label="By the column",
-            help="Columns with declared categories; a group for each combination of them.",
+            help="One to four columns with declared categories; a group for each combination of them. Rows with any "
+            "other value are in no group.",
             option="--by",
             metavar="COLUMN",
         ),
@@ -159,17 +138,24 @@ class Table(Question):
     high: High = None
     default: Default = None
     where_present: WherePresent = False
-    where: Where = None
+    where: Annotated[
+        Where, "A condition: only rows that meet it count. Without an expression, shares stay shares of all rows."
+    ] = None
     guesses: Annotated[
         Mapping[str, float] | None,
         GuessesInput(
             label="Your guesses, a group in each line",
-            help="A group's label and your guess of its mean, as LABEL=NUMBER; the guess is checked without noise.",
+            help="A group's label and your guess of its mean, as LABEL=NUMBER; the guess is checked without noise. "
+            "Groups without a guess are left out.",
             option="--guess",
             metavar="GROUP=NUMBER",
         ),
     ] = None
-    tolerance: Tolerance = None
+    tolerance: Annotated[
+        Tolerance,
+        "With guesses: how near the mean a passed guess is (default: 2.5 half-widths of a group that has half of the "
+        "rows of an even split).",
+    ] = None
     spend: Spend = None
     categories: Annotated[
         Sequence[Sequence[Any] | None] | None,

@@ -57,27 +57,6 @@ class Test(Question):
     A test whose p-value cannot reach the level that it must reach now is refused and spends nothing, unless
     `allow_powerless` asks for it. `Guard.estimate` says which it is.
 
-    Parameters
-    ----------
-    name : str
-        "gof" for one column and `p0`, "independence" for two columns.
-    columns : sequence of str
-        One column of text, whole numbers or truth values, or two.
-    categories : sequence, optional
-        The declared categories of each column; the schema's where None. Rows with anything else count with the last
-        category, so that every row is in the table.
-    p0 : sequence of float, optional
-        The null probabilities of the categories, in order.
-    alpha : float
-        The significance level.
-    spend : PureDP or ZCDP, optional
-        What the answer may cost; the policy's `spend` if not given.
-    null_as : sequence, optional
-        For each column the category that its missing values count as, or None for a column that has none. A column that
-        may have missing values by the schema needs one: the tests know how many rows there are, so none is left out.
-    allow_powerless : bool
-        Ask even where no rows could be rejected. It changes nothing else, so it is no part of the question's identity.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -127,7 +106,8 @@ class Test(Question):
         Sequence[Sequence[Any] | None] | None,
         CategoryListsInput(
             label="Its categories, with commas",
-            help="The declared categories of a column; give the option once for each column, in order.",
+            help="The declared categories of a column (default: those of the schema); give the option once for each "
+            "column, in order. Rows with anything else count with the last category.",
             metavar="A,B,C",
         ),
     ] = None

@@ -23,19 +23,6 @@ if TYPE_CHECKING:
 class Top(Question):
     """The most frequent declared categories of a column, with the proportion of rows in each.
 
-    Parameters
-    ----------
-    column : str
-        A column with declared categories.
-    k : int
-        How many categories to show.
-    categories : sequence, optional
-        The declared categories; those of the policy or the schema if not given.
-    where : str or mapping, optional
-        Only rows that meet this condition count; shares stay shares of all rows.
-    spend : PureDP or ZCDP, optional
-        What the answer may cost; the policy's `spend` if not given. It does not depend on `k`.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -55,7 +42,7 @@ class Top(Question):
     added_later: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"kind": "top", "column": "arm", "k": 1, "categories": ["drug", "none"]}
 
-    column: Annotated[str, ColumnInput(label="Column", help="The column.", argument=True)]
+    column: Annotated[str, ColumnInput(label="Column", help="A column with declared categories.", argument=True)]
     k: Annotated[
         int,
         NumberInput(label="How many", help="How many categories to show.", argument=True, placeholder="3", at_least=1),
@@ -68,7 +55,7 @@ class Top(Question):
             metavar="A,B,C",
         ),
     ] = None
-    where: Where = None
+    where: Annotated[Where, "A condition: only rows that meet it count. Shares stay shares of all rows."] = None
     spend: Spend = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:

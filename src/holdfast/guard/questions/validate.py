@@ -26,15 +26,6 @@ class Validate(Question):
     """Ask whether a condition holds for at least a given proportion of the population. The answer is "yes" or "not
     shown".
 
-    Parameters
-    ----------
-    condition : str or mapping
-        A row expression that is true or false.
-    at_least : float
-        The share, in (0, 1).
-    default, where_present
-        As in `Mean`: what a row counts as where the condition is null, 0 or 1; or the share among the other rows.
-
     Examples
     --------
     >>> import holdfast as hf
@@ -58,7 +49,7 @@ class Validate(Question):
         float,
         NumberInput(
             label="Holds for at least this share",
-            help="The proportion of the population that the condition should hold for.",
+            help="The proportion of the population that the condition should hold for, above 0 and below 1.",
             placeholder="0.9",
             above=0,
             below=1,
