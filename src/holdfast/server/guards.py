@@ -82,6 +82,10 @@ class Guards:
         except BaseException:
             rows.close()
             raise
+        return self._register(guard, name, sample, caller)
+
+    def _register(self, guard: Guard, name: str, sample: str, caller: Caller | None) -> Mapping[str, Any]:
+        """Give an open guard an id; where the caller's token names guards, it names this one too from then on."""
         values = {
             "id": f"g_{secrets.token_hex(8)}",
             "name": name,
@@ -95,11 +99,10 @@ class Guards:
                 if caller is not None and caller.guards is not None:
                     named = json.dumps(sorted({*caller.guards, values["id"]}))
                     connection.execute(update(TOKENS).where(TOKENS.c.id == caller.token).values(guards=named))
-        except Taken:
+        except BaseException as error:
             guard.shut()
-            raise Problem("name-taken", "a guard of that name, or of these rows, was made just now") from None
-        except BaseException:
-            guard.shut()
+            if isinstance(error, Taken):
+                raise Problem("name-taken", "a guard of that name, or of these rows, was made just now") from None
             raise
         with self._mutex:
             self._rows[values["id"]], self._open[values["id"]] = values, _pinned(guard)
@@ -123,24 +126,7 @@ class Guards:
         except BaseException:
             rows.close()
             raise
-        values = {
-            "id": f"g_{secrets.token_hex(8)}",
-            "name": name,
-            "sample": sample,
-            "dataset": ledger.dataset,
-            "created": now(),
-        }
-        try:
-            with self._samples.held(sample) as connection:
-                connection.execute(insert(GUARDS).values(values))
-        except BaseException as error:
-            guard.shut()
-            if isinstance(error, Taken):
-                raise Problem("name-taken", "a guard of that name, or of these rows, was made just now") from None
-            raise
-        with self._mutex:
-            self._rows[values["id"]], self._open[values["id"]] = values, _pinned(guard)
-        return values
+        return self._register(guard, name, sample, None)
 
     def first(self, identity: str) -> str:
         """Return the id of the first epoch of a guard, which decides who reaches all of them."""
