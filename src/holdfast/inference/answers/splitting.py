@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from holdfast.bounds.interval.rounds import splitting_rounds
 from holdfast.bounds.interval.sample_splitting import splitting
-from holdfast.bounds.one_question.means import hoeffding, kl
+from holdfast.bounds.one_question.means import MEAN_FAMILIES
 from holdfast.core import arguments
 from holdfast.core.guarantee import Guarantee
 from holdfast.data.values import column, summarise
@@ -22,7 +22,6 @@ from holdfast.mechanisms.answer import Answer
 from holdfast.noise.entropy import Source
 
 Family = Literal["kl", "hoeffding"]
-_FAMILIES = {"kl": kl, "hoeffding": hoeffding}
 
 
 class SplitAnswers(Answerer):
@@ -79,7 +78,7 @@ class SplitAnswers(Answerer):
         source: Source | None = None,
     ) -> None:
         super().__init__(n, questions, confidence, source)
-        self.family = arguments.choice("family", family, _FAMILIES)
+        self.family = arguments.choice("family", family, get_args(Family))
         self.rounds = None if rounds is None else arguments.whole("rounds", rounds, at_least=1, at_most=self.questions)
         if self.rounds is None:
             self.width = splitting(self.n, self.questions, self.beta)
@@ -208,6 +207,6 @@ class SplitAnswers(Answerer):
             found = summarise(here, n=self.part, low=low, high=high)
             number = self._count()
         log_share = math.log(self.beta / self.questions) - 1e-12  # rounding of the quotient, downwards
-        ends = _FAMILIES[self.family](found.mean, self.part, log_share, low, high)
-        interval = (max(ends.low - found.slack, low), min(ends.high + found.slack, high))
+        lower, upper = MEAN_FAMILIES[self.family].ends(found.mean, self.part, log_share, low, high, "both")
+        interval = (max(lower - found.slack, low), min(upper + found.slack, high))
         return Answer(found.mean, interval, self.guarantee, None, {"questions": self.questions - number})
