@@ -178,6 +178,7 @@ _WORDS = {
     "field": "town in ('a', 'b'), or contains(s, 'a')",
     "?": "case when a then b else c end",
     "[": "town in ('a', 'b')",
+    "alias": "a number without underscores or spaces, as 50000, and one expression without a name",
     **{"~": "s like 'a%'", "~*": "s ilike 'a%'", "!~": "not s like 'a%'"},
 }
 """What people write who come from other languages, and what it is here."""
@@ -426,9 +427,13 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
     if kind is exp.Is:
         only("this", "expression")
         if type(node.expression) is not exp.Null:
-            raise InvalidParameter("expression must have null after is")
+            raise InvalidParameter(
+                "expression must have null after is; write the condition itself, or coalesce(condition, false)"
+            )
         return tree.IsNull(inner("this"))
     if kind is exp.Case:
+        if node.args.get("this") is not None:
+            raise InvalidParameter("expression must have a condition after when; write case when x = 1 then 0 end")
         only("ifs", "default")
         if not node.args.get("ifs"):
             raise _unreadable()
