@@ -8,12 +8,13 @@ range row by row, and other categories count as "other".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.core import arguments
 from holdfast.data.expressions import Expression, tree
+from holdfast.data.expressions.checking import Facts
 from holdfast.data.schema import Schema
 from holdfast.data.statistics.counts import MOST_CATEGORIES, Categories, categories_of
 from holdfast.errors import InvalidParameter
@@ -118,7 +119,8 @@ def bounds_of(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) 
     """Return the range of an expression that follows from what is declared; None where it does not follow.
 
     It follows for columns with a declared range, numbers, sums, differences and products of these, quotients by a
-    number, `case`, `coalesce`, `abs`, `clip`, `least`, `greatest`, rounding, and for parts of dates but years.
+    number, `case`, `coalesce`, `abs`, `clip`, `least`, `greatest`, rounding, roots and logarithms of these, for a
+    condition that is cast to a number, and for parts of dates but years.
 
     Examples
     --------
@@ -130,11 +132,26 @@ def bounds_of(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) 
     (0.0, 1.0)
     >>> bounds_of(expression("month(seen)", Schema({"seen": "timestamp"})), None)
     (1.0, 12.0)
+    >>> bounds_of(expression("100 * cast(pay > 3 as integer)", schema), None)
+    (0.0, 100.0)
     """
-    found = _range(parsed.node, columns or {})
+    found = _range(parsed.node, columns or {}, parsed.facts)
     if found is None or not found[0] < found[1] or max(map(abs, found)) > tree.LARGEST:
         return None
     return found
+
+
+def only_value(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) -> float | None:
+    """Return the number that an expression is on every row where it is not null; None where it may be several.
+
+    Examples
+    --------
+    >>> from holdfast.data.expressions import expression
+    >>> only_value(expression("case when age > 65 then 1 end", Schema({"age": "integer"})), None)
+    1.0
+    """
+    found = _range(parsed.node, columns or {}, parsed.facts)
+    return found[0] if found is not None and found[0] == found[1] else None
 
 
 _NATURAL: dict[str, Bounds] = {
@@ -150,34 +167,39 @@ _NATURAL: dict[str, Bounds] = {
 """Functions whose values lie in a range whatever they are given."""
 
 
-def _range(node: tree.Node, columns: Mapping[str, DeclaredColumn]) -> Bounds | None:
+def _range(node: tree.Node, columns: Mapping[str, DeclaredColumn], facts: Mapping[tree.Node, Facts]) -> Bounds | None:
     match node:
         case tree.Name(column):
             return columns[column].bounds if column in columns else None
         case tree.Number(value):
             return value, value
         case tree.Minus(operand):
-            inner = _range(operand, columns)
+            inner = _range(operand, columns, facts)
             return None if inner is None else (-inner[1], -inner[0])
         case tree.Arithmetic(sign, left, right):
-            return _joined(sign, _range(left, columns), _range(right, columns))
+            return _joined(sign, _range(left, columns, facts), _range(right, columns, facts))
         case tree.Case(branches, otherwise):
             results = [result for _, result in branches] + [otherwise]
-            return _hull([_range(one, columns) for one in results if not isinstance(one, tree.Null)])
+            return _hull([_range(one, columns, facts) for one in results if not isinstance(one, tree.Null)])
         case tree.Call("coalesce", arguments):
-            return _hull([_range(one, columns) for one in arguments])
+            return _hull([_range(one, columns, facts) for one in arguments])
         case tree.Call("clip", (_, tree.Number(low), tree.Number(high))):
             return low, high
         case tree.Call("least" | "greatest" as name, arguments):
-            ends = [_range(one, columns) for one in arguments]
+            ends = [_range(one, columns, facts) for one in arguments]
             known = [one for one in ends if one is not None]
             pick = min if name == "least" else max
             return (pick(low for low, _ in known), pick(high for _, high in known)) if len(known) == len(ends) else None
         case tree.Call("floor" | "ceil" | "round", (inner_node, *_)):
-            inner = _range(inner_node, columns)
+            inner = _range(inner_node, columns, facts)
             return None if inner is None else (float(math.floor(inner[0])), float(math.ceil(inner[1])))
+        case tree.Call("cast", (inner_node, tree.Text("number" | "integer"))):
+            is_condition = inner_node in facts and facts[inner_node].kind == "boolean"
+            return (0.0, 1.0) if is_condition else _range(inner_node, columns, facts)
+        case tree.Call("sqrt" | "ln" | "log2" | "log10" as name, (inner_node,)):
+            return _rising(name, _range(inner_node, columns, facts))
         case tree.Call("abs", (inner_node,)):
-            inner = _range(inner_node, columns)
+            inner = _range(inner_node, columns, facts)
             if inner is None:
                 return None
             least = 0.0 if inner[0] <= 0 <= inner[1] else min(map(abs, inner))
@@ -185,6 +207,27 @@ def _range(node: tree.Node, columns: Mapping[str, DeclaredColumn]) -> Bounds | N
         case tree.Call(name, _):
             return _NATURAL.get(name)
     return None
+
+
+_RISING: dict[str, Callable[[float], float]] = {
+    "sqrt": math.sqrt,
+    "ln": math.log,
+    "log2": math.log2,
+    "log10": math.log10,
+}
+
+
+def _rising(name: str, inner: Bounds | None) -> Bounds | None:
+    """The range of a root or a logarithm; a logarithm has none where its number may be as small as 0.
+
+    Examples
+    --------
+    >>> _rising("sqrt", (-1.0, 9.0)), _rising("log10", (1.0, 100.0)), _rising("ln", (0.0, 100.0))
+    ((0.0, 3.0), (0.0, 2.0), None)
+    """
+    if inner is None or inner[1] < 0 or (name != "sqrt" and inner[0] <= 0):
+        return None
+    return _RISING[name](max(inner[0], 0.0)), _RISING[name](inner[1])
 
 
 def _joined(sign: str, left: Bounds | None, right: Bounds | None) -> Bounds | None:
@@ -233,16 +276,24 @@ def categories_for(name: str, schema: Schema, columns: Mapping[str, DeclaredColu
     """
     if not isinstance(name, str) or name not in schema:
         raise InvalidParameter(f"by must be columns of the schema, got {str(name)[:60]!r}")
-    declared = (columns or {}).get(name)
-    if declared is not None and declared.categories is not None:
-        return categories_of(schema, name, declared.categories)
-    if schema[name].values is None and schema[name].kind != "boolean":
+    declared = declared_categories(name, schema, columns)
+    if declared is None:
         known = grouped_by(schema, columns)
         can = f"; declared are {', '.join(known[:8])}" if known else ""
         raise InvalidParameter(
             f"by must be columns with declared categories, and {name!r} has none: its owner declares them with "
             f"Policy(columns={{{name!r}: {{'categories': [...]}}}}){can}; nothing was spent"
         )
+    return declared
+
+
+def declared_categories(name: str, schema: Schema, columns: Mapping[str, DeclaredColumn] | None) -> Categories | None:
+    """Return the categories of a column of the schema, as the policy or the schema declares them; None without any."""
+    declared = (columns or {}).get(name)
+    if declared is not None and declared.categories is not None:
+        return categories_of(schema, name, declared.categories)
+    if schema[name].values is None and schema[name].kind != "boolean":
+        return None
     return categories_of(schema, name, None)
 
 

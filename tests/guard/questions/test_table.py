@@ -196,6 +196,45 @@ def test_guesses_are_checked_together_and_revealed_at_the_end() -> None:
     assert set(second["interval"]) == {"f, a", "m, a", "f, c"}
 
 
+def test_the_end_shows_no_exact_mean_of_hardly_any_rows() -> None:
+    """A null, a category that nobody declared, a group of one row and one of none: the mean of one row is the row."""
+    groups = ["a"] * 6000 + ["b"] * 4000 + ["c"] + [None] * 500 + ["other"] * 500
+    values = np.random.default_rng(8).uniform(0, 10, len(groups))
+    sample = hf.data.table({"g": groups, "x": values})
+    columns = {"g": {"categories": ["a", "b", "c", "d"]}, "x": {"low": 0, "high": 10}}
+    guard = Guard.open(None, sample, Policy(questions=5, columns=columns))
+    answer = guard.ask(hf.guard.table("g", "x", guesses=dict.fromkeys("abcd", 5)))
+    assert answer.details["not_reportable"] == ["c", "d"]
+    assert set(answer.interval) == {"a", "b"}
+    (line,) = guard.ask(hf.guard.close()).details["revealed"]
+    assert line["value"] == pytest.approx({"a": values[:6000].mean(), "b": values[6000:10_000].mean()}, abs=1e-6)
+    assert set(line["interval"]) == {"a", "b"}
+
+
+def test_a_difference_with_hardly_any_rows_is_not_reported() -> None:
+    sample = hf.data.table({"g": ["a"] * 20_000 + ["b"], "x": [3.0] * 20_001})
+    columns = {"g": {"categories": ["a", "b", "c"]}, "x": {"low": 0, "high": 10}}
+    guard = Guard.open(None, sample, Policy(SURE, questions=5, privacy=PureDP(0.5), spend=PureDP(0.2), columns=columns))
+    for other in "bc":
+        asked = hf.guard.difference("x", "g", ["a", other])
+        answer = guard.ask(asked)
+        assert answer.details["not_reportable"] == [other]
+        low, high = answer.interval
+        assert -10 <= low <= answer.value == (low + high) / 2 <= high <= 10
+        assert "Too few rows" in type(asked).answer_words({}, answer.to_dict())
+
+
+def test_a_mean_of_hardly_any_rows_is_not_reported() -> None:
+    sample = hf.data.table({"x": [3.0] * 20_000})
+    columns = {"x": {"low": 0, "high": 10}}
+    guard = Guard.open(None, sample, Policy(SURE, questions=5, privacy=PureDP(0.5), spend=PureDP(0.2), columns=columns))
+    for asked in (hf.guard.mean("x", where="x > 4"), hf.guard.quantile("x", 0.5, where="x > 4")):
+        answer = guard.ask(asked)
+        assert answer.details["too_few_rows"] is True
+        assert answer.value == sum(answer.interval) / 2
+        assert "Too few rows" in type(asked).answer_words({"q": 0.5}, answer.to_dict())
+
+
 def test_revealed_groups_are_nearly_as_narrow_as_bonferroni() -> None:
     """At most 1.3 times the intervals of a table that was fixed before (issue 20); here with 8 groups and 2 tables."""
     sample, columns = people(40_000)
@@ -467,6 +506,10 @@ def test_the_interval_of_a_difference_has_room_for_both_groups() -> None:
         (hf.guard.top("age", 1), "declared categories"),
         (hf.guard.difference("income", "sex", ["f"]), "between must be two"),
         (hf.guard.difference("income", "sex", ["f", "f"]), "different"),
+        (
+            hf.guard.difference("income", "sex", ["male", "f"]),
+            "categories of .sex., which are f, m; got .male.",
+        ),
         (hf.guard.difference("income", "sex", ["f", "m"], guess=200), "guess"),
         (hf.guard.correlation("income", "gap", second_low=0, second_high=1), "never be null"),
         (hf.guard.correlation("income", "age", guess=0.3), "tolerance must be given"),

@@ -35,7 +35,7 @@ from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Si
 from holdfast.guard.questions.expressions import Spelled, spelled, why_null
 from holdfast.guard.questions.fields import ExpressionInput, NumberInput, Show, Spend, Tolerance, Where, WherePresent
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of, unit_interval
+from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of, too_few, unit_interval
 from holdfast.guard.questions.words import WHERE_PRESENT, ends, expression_text, guess_sentence, number
 from holdfast.holdout.intervals.conditional import conditional_interval
 from holdfast.holdout.intervals.procedure import OnRows
@@ -150,7 +150,10 @@ class Correlation(Question):
         kind = expression(source, schema).kind
         if kind != "number":
             called = {"boolean": "condition"}.get(kind, kind)
-            raise InvalidParameter(f"{name} must be a number, as `income` is, got a {called}; nothing was spent")
+            instead = "; write case when ... then 1 else 0 end" if kind == "boolean" else ""
+            raise InvalidParameter(
+                f"{name} must be a number, as `income` is, got a {called}{instead}; nothing was spent"
+            )
         rows = spelled(source, schema, low, high, None, True, columns=policy.columns)
         if rows.where_present and not self.where_present:
             raise InvalidParameter(
@@ -184,6 +187,8 @@ class Correlation(Question):
         """Return whether the guess passes, or the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
+        if answer["details"].get("too_few_rows"):
+            return "Too few rows count to report their correlation. The value is the middle of its interval."
         return f"The correlation is between {ends(answer['interval'])}. The value inside carries noise."
 
     @classmethod
@@ -281,7 +286,9 @@ class NoisyCorrelation(_SixMeans):
         most = max(rows, 1.0)
         value = correlation_of([_in_scale((one / most, one / most), k)[0] for k, one in enumerate(noisy)])
         guarantee = situation.guarantee("transfer.interleaved", log_share=round(share, 6), interval="kl, six means")
-        details = {"about_rows": about_rows(situation, list(about), "correlation")}
+        details: dict[str, Any] = {"about_rows": about_rows(situation, list(about), "correlation")}
+        if self._some and too_few(rows, off):
+            value, details["too_few_rows"] = (lower + upper) / 2, True
         return Settled(min(max(value, lower), upper), [lower, upper], guarantee, details=details)
 
     def _off(self, share: float, n: int) -> float:

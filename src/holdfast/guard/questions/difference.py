@@ -18,8 +18,9 @@ from holdfast.bounds.one_question.means import Side
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, Statistic
 from holdfast.errors import InvalidParameter
+from holdfast.guard.columns import declared_categories
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, listed, rows_of
+from holdfast.guard.questions.expressions import Spelled, label_of, listed, rows_of
 from holdfast.guard.questions.fields import (
     CategoriesInput,
     ColumnInput,
@@ -36,7 +37,7 @@ from holdfast.guard.questions.fields import (
 )
 from holdfast.guard.questions.groups import GroupNoise, Groups, groups_of
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import about_rows, ratio_ends, spend_of
+from holdfast.guard.questions.noisy import about_rows, ratio_ends, spend_of, too_few
 from holdfast.guard.questions.words import ends, expression_text, guess_sentence, number
 from holdfast.holdout.intervals.conditional import conditional_interval, conditional_mean
 from holdfast.holdout.intervals.procedure import OnRows
@@ -118,6 +119,14 @@ class Difference(Question):
         if len(pair) != 2:
             raise InvalidParameter(f"between must be two categories, got {len(pair)}")
         groups = groups_of(self.by, schema, policy.columns, [pair])
+        declared = declared_categories(self.by, schema, policy.columns)
+        unknown = [one for one in groups.categories[0] if declared is not None and one not in declared]
+        if unknown:
+            known = ", ".join(map(label_of, (declared or ())[:8])) + (", ..." if len(declared or ()) > 8 else "")
+            raise InvalidParameter(
+                f"between must be declared categories of {self.by!r}, which are {known}; got "
+                f"{label_of(unknown[0])[:60]!r}; nothing was spent"
+            )
         rows = rows_of(self, schema, policy)
         if self.guess is None:
             if self.tolerance is not None or self.show != "value":
@@ -151,6 +160,8 @@ class Difference(Question):
         """Return whether the guess passes, or the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
+        if small := answer["details"].get("not_reportable"):
+            return f"Too few rows to report a difference: {'; '.join(small)}."
         return f"The difference is between {ends(answer['interval'])}. The value inside carries noise."
 
     @classmethod
@@ -189,11 +200,14 @@ class NoisyDifference(Bound):
         lower, upper = self._ends((a, b), (c, d), off, situation)
         one, two = ratio_ends(a, b, near), ratio_ends(c, d, near)
         rows = [length * (one[0] - two[1]), length * (one[1] - two[0])]
-        value = length * (_quotient(a, b) - _quotient(c, d))
+        pairs = zip(self._groups.labels, (a + b, c + d), strict=True)
+        small = [label for label, count in pairs if too_few(count, 2 * off)]
+        value = (lower + upper) / 2 if small else length * (_quotient(a, b) - _quotient(c, d))
         guarantee = situation.guarantee(
             "transfer.interleaved", log_share=round(share, 6), interval="kl, difference of two groups"
         )
-        details = {"about_rows": about_rows(situation, rows, "difference of means")}
+        details: dict[str, Any] = {"about_rows": about_rows(situation, rows, "difference of means")}
+        details |= {"not_reportable": small} if small else {}
         return Settled(min(max(value, lower), upper), [lower, upper], guarantee, details=details)
 
     def _ends(
@@ -204,8 +218,9 @@ class NoisyDifference(Bound):
             conditional_interval((above - off, above + off), (below - off, below + off), n, share)
             for above, below in (first, second)
         )
-        length = (self._rows.high - self._rows.low) * (1 + 1e-12)
-        return length * (one.low - two.high), length * (one.high - two.low)
+        most = self._rows.high - self._rows.low
+        length = most * (1 + 1e-12)
+        return max(-most, length * (one.low - two.high)), min(most, length * (one.high - two.low))
 
     def half_width(self, situation: Situation) -> float:
         """At the middle of the range, where each group has half of the rows."""

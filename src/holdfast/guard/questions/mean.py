@@ -14,7 +14,15 @@ from holdfast.errors import InvalidParameter
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.expressions import Spelled, rows_of
 from holdfast.guard.questions.fields import Default, Expression, High, Low, Spend, Where, WherePresent
-from holdfast.guard.questions.noisy import about_rows, count_interval, noise_for, ratio_ends, spend_of, unit_interval
+from holdfast.guard.questions.noisy import (
+    about_rows,
+    count_interval,
+    noise_for,
+    ratio_ends,
+    spend_of,
+    too_few,
+    unit_interval,
+)
 from holdfast.guard.questions.planned import PlannedMean, answers_of
 from holdfast.guard.questions.words import ends, rows_text
 from holdfast.holdout.intervals.conditional import conditional_counts, conditional_interval
@@ -86,7 +94,9 @@ class Mean(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return the interval."""
+        """Return the interval, or that too few rows count."""
+        if answer["details"].get("too_few_rows"):
+            return "Too few rows count to report their mean. The value is the middle of its range."
         return f"The mean is between {ends(answer['interval'])}. The value in the middle carries noise."
 
     @classmethod
@@ -171,12 +181,15 @@ class NoisyPresentMean(Bound):
         )
         ends = self._ends(above, below, off, situation)
         most, rest = max(above, 0.0), max(below, 0.0)
-        value = self.rows.in_unit(most / (most + rest) if most + rest > 0 else 0.5)
+        few = too_few(n * (above + below), 2 * n * off)
+        value = self.rows.in_unit(0.5 if few else most / (most + rest))
         share = round(situation.log_share, 6)
         name = "clopper-pearson" if self.rows.binary else "kl"
         guarantee = situation.guarantee("transfer.interleaved", log_share=share, interval=f"{name}, rows with a value")
         near = self._noise.half_width(situation.rows_share / 2)
-        details = {"about_rows": about_rows(situation, self.rows.outward(*ratio_ends(above, below, near)), "mean")}
+        ends_of_rows = self.rows.outward(*ratio_ends(above, below, near))
+        details: dict[str, Any] = {"about_rows": about_rows(situation, ends_of_rows, "mean")}
+        details |= {"too_few_rows": True} if few else {}
         return Settled(value, self.rows.outward(*ends), guarantee, details=details)
 
     def half_width(self, situation: Situation) -> float:

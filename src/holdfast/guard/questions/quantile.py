@@ -48,7 +48,7 @@ from holdfast.guard.questions.fields import (
     WherePresent,
 )
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of
+from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of, too_few
 from holdfast.guard.questions.words import ends, guess_sentence, number, rows_text
 from holdfast.holdout.error_budget import log_ends_weight
 from holdfast.holdout.intervals.mean import Cells
@@ -166,6 +166,8 @@ class Quantile(Question):
         """Return whether the guess passes, or the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
+        if answer["details"].get("too_few_rows"):
+            return f"Too few rows count to report their {_level(asked['q'])}. The value is the middle of its range."
         return f"The {_level(asked['q'])} is between {ends(answer['interval'])}. The value inside carries noise."
 
 
@@ -270,7 +272,10 @@ class PrivateQuantile(Bound):
         near = n * (self._noise.half_width(situation.rows_share / self._releases) + 1e-12)
         value, ends, rows = search_quantile(counts, total, (off, near), self._q, share, n, self._edges, noisy)
         guarantee = situation.guarantee("transfer.interleaved", log_share=round(share, 6), interval=_NAME)
-        return Settled(value, ends, guarantee, details={"about_rows": about_rows(situation, rows, "quantile")})
+        details: dict[str, Any] = {"about_rows": about_rows(situation, rows, "quantile")}
+        if total is not None and too_few(total, off):
+            value, details["too_few_rows"] = (ends[0] + ends[1]) / 2, True
+        return Settled(value, ends, guarantee, details=details)
 
     def require_useful(self, situation: Situation) -> None:
         """Refuse where neither interval could have an end, by what anyone may know."""

@@ -55,7 +55,15 @@ from holdfast.guard.questions.fields import (
 )
 from holdfast.guard.questions.groups import GroupNoise, Groups, groups_of
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import about_rows, count_interval, noise_for, ratio_ends, spend_of
+from holdfast.guard.questions.noisy import (
+    LEAST_ROWS,
+    about_rows,
+    count_interval,
+    noise_for,
+    ratio_ends,
+    spend_of,
+    too_few,
+)
 from holdfast.guard.questions.quantile import (
     DEPTH,
     even_half_width,
@@ -70,9 +78,6 @@ from holdfast.holdout.transcript import Exact, Outcome
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
-
-LEAST_ROWS = 10
-"""A group that may have fewer rows than this is named, and its mean or quantile is not reported."""
 
 
 @dataclass(frozen=True)
@@ -344,8 +349,9 @@ class MeanTable(_GroupTable):
         for label, above, below in zip(labels, noisy[::2], noisy[1::2], strict=True):
             count = min(max(above + below, 0.0), float(n))
             ends = count_interval(n).over((count - 2 * off) / n, (count + 2 * off) / n, share)
-            shares[label] = {"value": count / n, "interval": list(ends), "count": count}
-            if above + below - 2 * off < LEAST_ROWS:
+            counted = [max(0.0, count - 2 * near), min(float(n), count + 2 * near)]
+            shares[label] = {"value": count / n, "interval": list(ends), "count": count, "about_rows": counted}
+            if too_few(above + below, 2 * off):
                 small.append(label)
                 continue
             most, rest = max(above, 0.0), max(below, 0.0)
@@ -406,7 +412,7 @@ class QuantileTable(_GroupTable):
                 present += missing
             counts = dict(zip(self._thresholds, below, strict=True))
             total = min(max(noisy(present), 0.0), float(n))
-            if total - off < LEAST_ROWS:
+            if too_few(total, off):
                 small.append(label)
                 continue
             value[label], interval[label], rows[label] = search_quantile(
@@ -504,9 +510,13 @@ class CheckedTable(Bound):
         return self._sizes.tolerance(asked, share) if asked.tolerance is None else asked.tolerance
 
     def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
-        """Return the exact mean and interval of every group at its part of the share that the table had."""
+        """Return the exact mean and interval of every group at its part of the share that the table had.
+
+        Groups of fewer than `LEAST_ROWS` rows are left out: the mean of one row is the row.
+        """
         share = log_share - math.log(len(self._asked)) - 1e-12
-        made = self._procedures(prepared, n)
+        counts = dict(zip(self._groups.labels, (part[0] for part in self._groups.pick(prepared[1])), strict=True))
+        made = {label: one for label, one in self._procedures(prepared, n).items() if counts[label] >= LEAST_ROWS}
         values: Any = {label: one.value for label, one in made.items() if one.value is not None}
         ends: Any = {label: list(one.interval(share)) for label, one in made.items()}
         return GroupsExact(values, ends)
