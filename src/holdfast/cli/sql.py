@@ -86,6 +86,8 @@ def _answered(found: Any) -> None:
             cells.append(cell_words(row[name], ends.get(name), about.get(name)))
         rows.append(cells)
     output.table("Answer", list(found.columns), rows)
+    if found.note:
+        output.say(found.note)
     price = "nothing" if found.cost is None else str(found.cost)
     output.say(
         f"Cost: {price}. After each value: the interval about the population, then (rows ...) about these rows alone."

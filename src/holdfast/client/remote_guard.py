@@ -205,7 +205,7 @@ def read_table(plain: Any, answers: Sequence[GuardedAnswer]) -> SqlAnswer:
     """Return the table that a statement gave, as the server sent it."""
     try:
         rows, ends, about = ([dict(row) for row in plain[name]] for name in ("rows", "intervals", "about_rows"))
-        return SqlAnswer(tuple(map(str, plain["columns"])), rows, ends, about, answers)
+        return SqlAnswer(tuple(map(str, plain["columns"])), rows, ends, about, answers, str(plain.get("note", "")))
     except (KeyError, TypeError, ValueError):
         raise odd() from None
 

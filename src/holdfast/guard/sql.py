@@ -36,7 +36,7 @@ from holdfast.data.expressions.parsing import WORD, WORDS
 from holdfast.data.schema import Schema
 from holdfast.errors import HoldfastError, InvalidParameter, QuestionRefused
 from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.columns import bounds_of
+from holdfast.guard.columns import bounds_of, only_value
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.questions.base import Question
 from holdfast.guard.questions.correlation import Correlation
@@ -99,6 +99,7 @@ class Statement:
     n: int
     order: tuple[tuple[int, bool], ...] = ()
     limit: int | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,8 @@ class SqlAnswer:
         The same about these rows alone, seen through the noise, where an answer has it.
     answers : list of GuardedAnswer
         The answers that the table is made of.
+    note : str
+        Which rows are in no group; empty where there are none. It follows from the schema and the declarations.
     """
 
     columns: tuple[str, ...]
@@ -124,6 +127,7 @@ class SqlAnswer:
     intervals: list[dict[str, Any]]
     about_rows: list[dict[str, Any]]
     answers: Sequence[GuardedAnswer] = field(repr=False)
+    note: str = ""
 
     @property
     def cost(self) -> Cost | None:
@@ -138,6 +142,7 @@ class SqlAnswer:
             "rows": self.rows,
             "intervals": self.intervals,
             "about_rows": self.about_rows,
+            "note": self.note,
             "cost": None if cost is None else cost.to_dict(),
             "answers": [answer.to_dict() for answer in self.answers],
         }
@@ -147,7 +152,7 @@ class SqlAnswer:
         for row, ends, about in zip(self.rows, self.intervals, self.about_rows, strict=True):
             cells = (cell_words(row[name], ends.get(name), about.get(name)) for name in self.columns)
             lines.append(" | ".join(cells))
-        return "\n".join(lines)
+        return "\n".join([*lines, *([self.note] if self.note else [])])
 
 
 @dataclass(frozen=True)
@@ -268,12 +273,12 @@ def _parsed(text: Any) -> exp.Select:
     try:
         tokens = dialect.tokenize(text)
     except (SqlglotError, ValueError):
-        raise _unreadable() from None
+        raise _unreadable(text) from None
     _check_beginning(tokens)
     try:
         found = [one for one in dialect.parser().parse(tokens, text) if one is not None]
     except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError, KeyError):
-        raise _unreadable() from None  # sqlglot raises all of these for texts that are no SQL
+        raise _unreadable(text) from None  # sqlglot raises all of these for texts that are no SQL
     if len(found) != 1:
         raise InvalidParameter(f"statement must be one select statement, got {len(found)}{_SPENT}")
     statement = found[0]
@@ -310,8 +315,18 @@ def _nesting(text: str) -> int:
     return max([deepest, *(len(re.findall(r"not|case|when|[-+~]", run, re.IGNORECASE)) for run in runs)])
 
 
-def _unreadable() -> InvalidParameter:
-    return InvalidParameter(f"statement must be one SQL select, and this does not read as one; {_EXAMPLE} does{_SPENT}")
+_FOREIGN = (
+    (r"`|\[\s*[a-z_]", 'a name that is no plain word is written in double quotes, such as "Hours Worked"'),
+    (r"\bselect\s+top\b", "`limit 3` after the statement gives the first groups, in the order of `order by`"),
+    (r"\d_\d", "a number has no underscores, as 50000"),
+    (r"~|\b(regexp|rlike|similar)\b", "texts are compared with a pattern such as s like 'a%'"),
+)
+"""What other dialects write: where a statement has it and does not read as one, this is said."""
+
+
+def _unreadable(text: str = "") -> InvalidParameter:
+    hint = next((said for form, said in _FOREIGN if re.search(form, text, re.IGNORECASE)), f"{_EXAMPLE} does")
+    return InvalidParameter(f"statement must be one SQL select, and this does not read as one; {hint}{_SPENT}")
 
 
 def _refused(reason: str, nearest: str) -> InvalidParameter:
@@ -324,6 +339,41 @@ def _shown(node: exp.Expr) -> str:
     from sqlglot.errors import ErrorLevel
 
     return str(node.sql(comments=False, normalize_functions="lower", unsupported_level=ErrorLevel.IGNORE))[:100]
+
+
+_QUOTED = re.compile(r"""('(?:[^']|'')*'?|"(?:[^"]|"")*"?)""")
+
+
+def _called(node: exp.Expr) -> str:
+    """What a column is called that has no alias: small letters, but for texts and names in quotes."""
+    parts = _QUOTED.split(_shown(node))
+    return "".join(part if at % 2 else part.lower() for at, part in enumerate(parts))
+
+
+def _instead_of_sum(item: exp.Expr) -> str:
+    """What is asked in place of a sum: how many rows meet a condition, or an average and a count."""
+    from sqlglot import exp
+
+    given = item.this
+    branches = given.args.get("ifs") or [] if isinstance(given, exp.Case) else []
+    ones = len(branches) == 1 and given.this is None and _shown(branches[0].args["true"]) in ("1", "1.0")
+    if ones and (given.args.get("default") is None or _shown(given.args["default"]) in ("0", "0.0", "NULL")):
+        return f"count(*) filter (where {_shown(branches[0].this)})"
+    inner = _shown(given) if isinstance(given, exp.Expr) else "x"
+    return f"avg({inner}){_PRODUCT}"
+
+
+_PRODUCT = " and count(*), whose product it is"
+
+
+def _alone(item: exp.Expr) -> str:
+    """An aggregate inside a larger expression, as one that can be asked by itself."""
+    from sqlglot import exp
+
+    if not isinstance(item, exp.Sum):
+        return _shown(item)
+    instead = _instead_of_sum(item)
+    return instead.removesuffix(_PRODUCT)
 
 
 _TESTED = "corr(x, y), a private `test` of independence, or guard.level() for a test of your own on the rows"
@@ -363,6 +413,8 @@ class _Compiler:
         self._select, self._schema, self._policy, self._n, self._spend = select, schema, policy, n, spend
         self._questions: list[dict[str, Any]] = []
         self._table_names: set[str] = set()
+        self._written: dict[str, str] = {}
+        """What each selected column is called, and what it is made of, as it was written."""
 
     def statement(self, text: str) -> Statement:
         from sqlglot import exp
@@ -394,9 +446,24 @@ class _Compiler:
         if all(one.shown == "group" for one in outputs):
             raise _refused("single rows are not shown", "select count(*), or an average, with `group by`")
         limit = self._limit()
-        return Statement(
-            text, outputs, tuple(self._questions), self._groups, self._n, tuple(self._order(outputs)), limit
+        order, note = tuple(self._order(outputs)), self._note()
+        return Statement(text, outputs, tuple(self._questions), self._groups, self._n, order, limit, note)
+
+    def _note(self) -> str:
+        """Which rows are in no group: those without a value, or with one that is not declared."""
+        by = () if self._groups is None else self._groups.columns
+        open_ended = [name for name in by if self._schema[name].kind != "boolean" or self._schema[name].may_be_missing]
+        if not open_ended:
+            return ""
+        missing = next((name for name in by if self._schema[name].may_be_missing), None)
+        count = (
+            "" if missing is None else f"; count(*) where {self._quoted(missing)} is null counts those without a value"
         )
+        return f"Rows without a declared value of {' or '.join(open_ended)} are in no group{count}."
+
+    @staticmethod
+    def _quoted(name: str) -> str:
+        return name if WORD.match(name) and name.lower() not in WORDS else f'"{name}"'
 
     def _check_table(self) -> None:
         from sqlglot import exp
@@ -410,7 +477,13 @@ class _Compiler:
         odd = [name for name, value in table.args.items() if value and name not in ("this", "alias")]
         if "joins" in odd:
             raise _refused(*_CLAUSES["joins"])
-        if not isinstance(table, exp.Table) or odd or not isinstance(table.this, exp.Identifier):
+        if "sample" in odd:
+            raise _refused(
+                "a guard answers about all of its rows, and `tablesample` is not answered", "the table alone"
+            )
+        alias = table.args.get("alias") if isinstance(table, exp.Table) else None
+        renamed = alias is not None and alias.args.get("columns")
+        if renamed or not isinstance(table, exp.Table) or odd or not isinstance(table.this, exp.Identifier):
             raise _refused("the table must be a plain name", "select ... from people")
         self._table_names = {table.name, table.alias} - {""}
 
@@ -437,7 +510,8 @@ class _Compiler:
             if not isinstance(one, exp.Column):
                 raise _refused(
                     "groups must be declared columns, not computed values",
-                    "group by a column with declared categories, or a condition after `where` for each group",
+                    "a condition for each group, such as count(*) filter (where year(seen) = 2024) or avg(income) "
+                    "filter (where age < 30), or a column with declared categories",
                 )
             found.append(self._column(one))
         return list(dict.fromkeys(found))
@@ -456,6 +530,7 @@ class _Compiler:
         if name not in self._schema:
             near = get_close_matches(name.lower()[:60], [known.lower() for known in self._schema.names], n=1)
             hint = next((f"; there is {known!r}" for known in self._schema.names if [known.lower()] == near), "")
+            hint = hint or "; a text is written in single quotes"
             known = ", ".join(map(repr, self._schema.names[:8])) + (", ..." if len(self._schema.names) > 8 else "")
             raise InvalidParameter(
                 f"statement must name columns of the schema ({known}), got {name[:60]!r}{hint}{_SPENT}"
@@ -471,10 +546,11 @@ class _Compiler:
         named: dict[str, exp.Expr] = {}
         for item in items:
             inner = item.this if isinstance(item, exp.Alias) else item
-            name = item.alias if isinstance(item, exp.Alias) else _shown(inner).lower()
+            name = item.alias if isinstance(item, exp.Alias) else _called(inner)
             while name in named:
                 name += "'"
             named[name] = inner
+            self._written[name] = _called(inner)
         # Averages first: a table of means has the counts of its groups, which then cost nothing more.
         order = sorted(named, key=lambda name: isinstance(named[name], exp.Count))
         made = {name: self._output(name, named[name], by) for name in order}
@@ -509,7 +585,11 @@ class _Compiler:
         if isinstance(item, exp.Count):
             return self._count(name, item, where)
         if isinstance(item, exp.Avg):
-            self._no_distinct(item.this)
+            if isinstance(item.this, exp.Distinct):
+                raise _refused(
+                    "the average of the different values would need to know them",
+                    f"avg({', '.join(map(_shown, item.this.expressions))[:100]}), the average over rows",
+                )
             return Output(name, "value", self._average(self._words(item.this), where))
         quantile = self._quantile_of(item)
         if quantile is not None:
@@ -524,9 +604,7 @@ class _Compiler:
 
         inner = _shown(item.this) if isinstance(item.this, exp.Expr) else "x"
         if isinstance(item, exp.Sum):
-            counted = item.this.find(exp.Case, exp.If) if isinstance(item.this, exp.Expr) else None
-            nearest = f"avg({inner}) and count(*), whose product it is"
-            return _refused("a sum has no interval here", nearest + ("" if counted is None else "; count(*) where ..."))
+            return _refused("a sum has no interval here", _instead_of_sum(item))
         if isinstance(item, (exp.Min, exp.Max)):
             level = 0.01 if isinstance(item, exp.Min) else 0.99
             return _refused(
@@ -549,7 +627,10 @@ class _Compiler:
             return _refused(
                 f"{called.lower()[:60]!r} is not one of avg, count, median, quantile and corr", "one of these"
             )
-        inside = list(dict.fromkeys(_shown(one) for one in item.find_all(exp.AggFunc)))
+        found = [one.parent if isinstance(one.parent, exp.Filter) else one for one in item.find_all(exp.AggFunc)]
+        inside = list(dict.fromkeys(_alone(one) for one in found))
+        if isinstance(item, exp.Sub) and len(inside) > 1:
+            inside.append("or the question `difference` for two groups")
         if inside:
             return _refused(
                 "what is selected must be a plain aggregate, and what follows from several is worked out afterwards",
@@ -564,19 +645,13 @@ class _Compiler:
             "what is selected must be a grouped column or an aggregate", "avg(...), count(*) or median(...)"
         )
 
-    @staticmethod
-    def _no_distinct(inner: exp.Expr | None) -> None:
-        from sqlglot import exp
-
-        if isinstance(inner, exp.Distinct):
-            raise _refused(
-                "the number of different values cannot be answered with an interval", "count(*) by a declared column"
-            )
-
     def _count(self, name: str, item: exp.Count, where: str | None) -> Output:
         from sqlglot import exp
 
-        self._no_distinct(item.this)
+        if isinstance(item.this, exp.Distinct):
+            raise _refused(
+                "the number of different values cannot be answered with an interval", "count(*) by a declared column"
+            )
         if item.expressions:
             raise _unreadable()
         if not isinstance(item.this, exp.Star):
@@ -617,7 +692,9 @@ class _Compiler:
             return self._words(item.this), 0.5
         if isinstance(item, exp.WithinGroup):
             inner, order = item.this, item.expression
-            if not isinstance(inner, (exp.PercentileCont, exp.PercentileDisc)) or len(order.expressions) != 1:
+            if not isinstance(inner, (exp.PercentileCont, exp.PercentileDisc)):
+                raise self._unknown(inner)
+            if len(order.expressions) != 1:
                 raise _unreadable()
             ordered = order.expressions[0]
             level = self._level(inner.this)
@@ -675,6 +752,12 @@ class _Compiler:
             return None, None
         if parsed.kind == "text":
             raise _refused(f"{called} of a text has no meaning", "count(*) by the column, or the share of a condition")
+        only = only_value(parsed, self._policy.columns)
+        if only is not None:
+            raise _refused(
+                f"{words[:80]!r} is {only:g} on every row that has a value, and {called} of it is that number",
+                "`else 0` in the case, which makes its average a share of rows, or count(*) where ...",
+            )
         found = bounds_of(parsed, self._policy.columns)
         if found is None:
             declared = [name for name, one in (self._policy.columns or {}).items() if one.bounds is not None]
@@ -754,8 +837,16 @@ class _Compiler:
             if isinstance(inner, exp.Literal) and str(inner.this).isdigit():
                 place = int(inner.this) - 1
             else:
-                words = _shown(inner).lower()
-                place = next((at for at, output in enumerate(outputs) if output.name.lower() == words), -1)
+                named = inner.name if isinstance(inner, exp.Column) and not inner.table else None
+                words = _called(inner)
+                called = [(output.name, self._written[output.name]) for output in outputs]
+                place = next((at for at, (name, shown) in enumerate(called) if named == name or words == shown), -1)
+                if place < 0:
+                    place = next((at for at, (name, _) in enumerate(called) if words.lower() == name.lower()), -1)
+                if place < 0 and isinstance(inner, exp.Column) and self._groups is not None:
+                    column = self._column(inner)
+                    groups = [one.shown == "group" and self._groups.columns[one.at] == column for one in outputs]
+                    place = groups.index(True) if any(groups) else -1
             if not 0 <= place < len(outputs):
                 raise _refused("`order by` must be a selected column", "its name, or its number")
             yield place, descending
@@ -766,7 +857,13 @@ class _Compiler:
         limit = self._select.args.get("limit")
         if limit is None:
             return None
-        given = limit.expression if isinstance(limit, exp.Limit) else None
+        if isinstance(limit, exp.Fetch):
+            options = limit.args.get("limit_options")
+            if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+                raise _refused("a part of the groups, or those with ties, cannot be fetched", "`limit 3`")
+            given = limit.args.get("count") or exp.Literal.number(1)
+        else:
+            given = None if limit.expressions else limit.expression
         text = str(given.this) if isinstance(given, exp.Literal) else ""
         if not text.isdigit() or not 0 < int(text[:9]) <= 10**6:
             raise InvalidParameter(f"statement must have a whole number after `limit`{_SPENT}")
@@ -802,19 +899,17 @@ def assemble(made: Statement, answers: Sequence[GuardedAnswer]) -> SqlAnswer:
     for place, descending in reversed(made.order):
         name = made.outputs[place].name
         places.sort(key=_sorting(rows, name), reverse=descending)
+        places.sort(key=lambda place: rows[place][name] is None)  # groups that are not reported come last either way
     places = places[: made.limit]
     columns = tuple(output.name for output in made.outputs)
-    return SqlAnswer(
-        columns, [rows[i] for i in places], [intervals[i] for i in places], [about[i] for i in places], answers
-    )
+    picked = ([found[i] for i in places] for found in (rows, intervals, about))
+    return SqlAnswer(columns, *picked, answers, made.note)
 
 
 def _sorting(rows: Sequence[Mapping[str, Any]], name: str) -> Callable[[int], Any]:
-    def key(place: int) -> tuple[bool, str, Any]:
+    def key(place: int) -> tuple[str, float]:
         value = rows[place][name]
-        if isinstance(value, (int, float)):
-            return value is not None, "", float(value)
-        return value is not None, str(value), 0.0
+        return ("", float(value)) if isinstance(value, (int, float)) else (str(value), 0.0)
 
     return key
 
@@ -828,16 +923,16 @@ def _found(
     answer = answers[output.at]
     about = (answer.details.get("about_rows") or {}).get("interval")
     if label is None:
-        value, interval = answer.value, answer.interval
+        value, interval = None if answer.details.get("too_few_rows") else answer.value, answer.interval
     elif output.shown == "count" and "shares" in answer.details:
         share = answer.details["shares"][label]
-        value, interval, about = share["value"], share["interval"], None
+        value, interval, about = share["value"], share["interval"], share.get("about_rows")
     else:
         value, interval = (answer.value or {}).get(label), (answer.interval or {}).get(label)
         about = (about or {}).get(label)
     if output.shown != "count" or value is None:
         return value, interval, about
-    grouped_shares = label is not None and "counts" in answer.details
+    grouped_shares = label is not None  # whose interval about the rows is in rows already
     near = about if grouped_shares or about is None else [end * made.n for end in about]
     return value * made.n, [end * made.n for end in interval], near
 

@@ -73,9 +73,22 @@ def _generator() -> Callable[[], Any]:
         one, two = self.sql(node.this), self.sql(node.expression)
         return f"CASE WHEN {one} = {two} THEN NULL ELSE {one} END"
 
+    def case(self: Any, node: Any) -> str:
+        """`case x when 1 then` is `case when x = 1 then`."""
+        given = None if node.this is None else self.sql(node.this)
+        tests = [
+            self.sql(branch.this) if given is None else f"({given}) = {self.sql(branch.this)}"
+            for branch in node.args["ifs"]
+        ]
+        pairs = zip(tests, node.args["ifs"], strict=True)
+        branches = " ".join(f"WHEN {test} THEN {self.sql(branch.args['true'])}" for test, branch in pairs)
+        otherwise = node.args.get("default")
+        return f"CASE {branches}{'' if otherwise is None else f' ELSE {self.sql(otherwise)}'} END"
+
     class RowWords(generator.Generator):
         TRANSFORMS = generator.Generator.TRANSFORMS | {
             exp.Anonymous: other,
+            exp.Case: case,
             exp.Cast: cast,
             exp.TryCast: cast,
             exp.DPipe: lambda self, node: f"CONCAT({self.sql(node.this)}, {self.sql(node.expression)})",

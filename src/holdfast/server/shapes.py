@@ -284,6 +284,7 @@ class SqlFacts(BaseModel):
     rows: list[dict[str, Any]] = []
     intervals: list[dict[str, Any]] = Field(default=[], description="About the population")
     about_rows: list[dict[str, Any]] = Field(default=[], description="About these rows alone, through the noise")
+    note: str = Field("", description="Which rows are in no group")
     answers: list[AnswerFacts] = []
     cost: dict[str, Any] | None = None
     estimates: list[dict[str, Any]] = []
