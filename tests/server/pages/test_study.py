@@ -63,7 +63,7 @@ def test_a_guard_is_made_with_declared_columns_and_asked_in_practice(live: Live)
         practised = steward.fill(f"{at}/sql", statement=statement, practice="yes", do="ask")
         assert practised.status_code == 200, practised.text
         assert "Practice answer" in practised.text
-        assert "nothing was spent" in practised.text
+        assert "Nothing was spent" in practised.text
         mean = {"kind": "mean", "expression": "age"}
         answer = steward.fill(f"{at}/ask", **mean, practice="yes", do="ask")
         assert answer.status_code == 200, answer.text

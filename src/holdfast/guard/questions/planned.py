@@ -157,8 +157,8 @@ def _shown_within(asked: Guess | OneSided, question: MeanQuestion, width: float)
         bounds = (question.low, asked.bound)
     if not needed:
         raise InvalidParameter(
-            f"{name} must be larger, because the interval here is within {width:.3g} of the noisy mean here, got "
-            f"{given:g}; nothing was spent"
+            f"{name} must be {'smaller' if name == 'at_least' else 'larger'}, because the interval is within "
+            f"{width:.3g} of the noisy mean here, got {given:g}; nothing was spent"
         )
     return bounds
 
