@@ -75,7 +75,7 @@ def test_what_every_parser_reads_alike_is_read() -> None:
         (b'["\\ud800"]', "surrogate pair"),
         (b'{"\\u0000": 1}', "NUL"),
         (b"\xff", "UTF-8"),
-        (b"{", "no JSON"),
+        (b"{", "not JSON"),
         (b"[" * 200_000, "nested too deeply"),
     ],
 )

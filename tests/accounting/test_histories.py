@@ -117,7 +117,7 @@ def test_stored_combinations_beyond_their_budget_are_refused() -> None:
         Filter.from_dict(joined | {"closed": [True]})
     spoilt = BasicFilter(1.0).to_dict() | {"totals": {"epsilon": "2", "delta": "0"}}
     for stored in (joined, AllOf([BasicFilter(1.0), ZCDPFilter(1.0)]).to_dict()):
-        with pytest.raises(InvalidParameter, match="the basic filter cannot begin"):
+        with pytest.raises(InvalidParameter, match="the basic filter must start within its budget"):
             Filter.from_dict(stored | {"filters": [spoilt, stored["filters"][1]]})
     reading = FilterFromOdometer(BasicOdometer(), 1.0).to_dict()
     reading["odometer"]["totals"]["epsilon"] = "2"

@@ -39,7 +39,7 @@ def test_composition_of_numbers() -> None:
     assert composition([2.0], [0.1], "any").scope == "any"
     with pytest.raises(LedgerConflict, match=r"Theorem 3\.9"):
         composition([9.64, 0.68], [0.02, 0.005], "any", "product")
-    with pytest.raises(InvalidParameter, match="one length"):
+    with pytest.raises(InvalidParameter, match="bits and betas must have the same length"):
         composition([1.0, 2.0], [0.1])
 
 

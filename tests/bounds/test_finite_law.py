@@ -143,7 +143,7 @@ def test_tables_as_lists() -> None:
 
 
 def test_wrong_shapes_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match="one shape"):
+    with pytest.raises(InvalidParameter, match="p and q must have the same shape"):
         finite_law.kl_nats([1.0], [0.5, 0.5])
 
 

@@ -72,7 +72,7 @@ def test_beta_is_shared_out_well() -> None:
 def test_bounds_by_hand_keep_their_beta() -> None:
     ledger = EMPTY.with_bound(MaxInformation(5.0, 0.02, "any")).with_look(1)
     assert ledger.max_information(0.03).bits == pytest.approx(5 + description_length(1, 0.01).bits)
-    with pytest.raises(GuaranteeUnavailable, match="leave nothing"):
+    with pytest.raises(GuaranteeUnavailable, match="already use up beta"):
         ledger.max_information(0.02)
     with pytest.raises(GuaranteeUnavailable, match="transfer"):
         ledger.transfer(0.03)

@@ -217,7 +217,7 @@ def test_a_hanging_learner_is_ended(people: Path, monkeypatch: pytest.MonkeyPatc
         (["--curator", "clear", "--with", "leaf=3"], "takes no 'leaf'"),
         (["--curator", "clear", "--epsilon", "1"], "adds no noise"),
         (["--curator", "sdv.CTGAN"], "library 'sdv' is not installed here"),
-        (["--group", "women: sex == 2"], "write sex = 2 in place of sex == 2"),
+        (["--group", "women: sex in {2}"], "write sex in (2) in place of sex in {2}"),
         (["--by", "sex", "--bins", "age=40"], "add --by age"),
         (["--learner", "oracle"], "learner must be one of"),
         (["--learner", "sklearn.nothing.Here"], "cannot be imported"),

@@ -173,7 +173,7 @@ def test_what_cannot_be_had_is_printed_with_the_rest(
     [
         (["--epsilon", "0"], "--epsilon must be a number in (0, inf), got 0.0"),
         (["--epsilon-dp", "-1"], "--epsilon-dp must be a number in (0, inf), got -1.0"),
-        (["--epsilon", "1", "--epsilon-dp", "1"], "exclude each other"),
+        (["--epsilon", "1", "--epsilon-dp", "1"], "cannot be given together"),
         (["--surcharge", "one"], "surcharge must be one of sharp, two, paper, got 'one'"),
         (["--sensitivity", "0"], "sensitivity must be"),
         (["--budget", "3"], "--budget must be given together with --tau"),

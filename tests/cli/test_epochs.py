@@ -37,7 +37,7 @@ def test_extend_and_ask_one_epoch_or_all(tmp_path: Path, ledger: str, capsys: An
     assert run(["ask", "check", ledger, second, *check]) == 0
     assert json.loads(capsys.readouterr().out)["details"] == {}
     assert run(["ask", "check", ledger, first, *check]) == 1
-    assert "epoch 2 was opened and its rows are not at hand" in capsys.readouterr().err
+    assert "epoch 2 was opened and this process does not have its rows" in capsys.readouterr().err
     assert run(["ask", "check", ledger, first, *check, "--epoch", "1"]) == 0
     capsys.readouterr()
     assert run(["ask", "check", ledger, second, *check, "--epoch", "all", "--rows", first]) == 0

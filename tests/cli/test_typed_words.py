@@ -62,7 +62,7 @@ def test_numbers_as_people_write_them(words: str, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("10000 1000 --questions 5", "--questions and the number 1000 exclude each other"),
+        ("10000 1000 --questions 5", "--questions and the number 1000 cannot be given together"),
         ("ten", "n must be a whole number, got 'ten'"),
         ("--n 1e4x", "got '1e4x'"),
         ("--n 2.5", "'2.5'"),

@@ -182,7 +182,7 @@ def test_wrong_input_is_refused_alike(guard: AnalystGuard, tmp_path: Path) -> No
     ):
         with pytest.raises(InvalidParameter, match=message):
             wrong()
-    with pytest.raises(QuestionRefused, match="a mean may not be asked here"):
+    with pytest.raises(QuestionRefused, match="a mean is not allowed here"):
         guard.ask(hf.mean("age < 45"))
     assert guard.remaining()["yours"] == {"questions": 8}
 

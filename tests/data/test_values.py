@@ -94,7 +94,7 @@ def test_only_truth_values_in_the_unit_range_declare_themselves_binary():
         ([None, 0.5], "numbers"),
         ([1j, 0.5], "numbers"),
         ([[0.5, 0.5]], "one-dimensional"),
-        ([[0.5], [0.5, 0.5]], "one number a row"),
+        ([[0.5], [0.5, 0.5]], "one number per row"),
         (0.5, "one-dimensional"),
         (iter([0.5, 0.5]), "one-dimensional"),
         (np.ma.masked_array([0.5, 0.5], mask=[True, False]), "masked"),

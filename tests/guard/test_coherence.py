@@ -112,7 +112,7 @@ def test_an_odometer_counts_by_the_cap_that_holds_what_was_spent() -> None:
 def test_a_cap_that_a_steward_raised_promises_nothing() -> None:
     guard = _guard(Policy(questions=50, privacy=PureDP(0.01)))
     guard.override(Policy(questions=50, privacy=PureDP(0.02)), "more was needed")
-    with pytest.raises(GuaranteeUnavailable, match="nothing is promised"):
+    with pytest.raises(GuaranteeUnavailable, match="nothing is guaranteed about groups"):
         coherence_of(guard.ledger, 0.05, 10)
 
 

@@ -268,7 +268,7 @@ def test_rows_out_of_reach_leave_stored_answers_and_say_what_is_missing() -> Non
     guard_of(2, store=store).ask(CHECK, epoch="all")
     old = Guard.open(store, month(0))
     assert old.ask(CHECK, epoch="all").repeated
-    with pytest.raises(SampleUnavailable, match="rows of epoch 2 are not at hand"):
+    with pytest.raises(SampleUnavailable, match="rows of epoch 2 are not available"):
         old.ask({**CHECK, "guess": 0.7}, epoch="all")
     with pytest.raises(SampleUnavailable, match="epoch 2 was opened"):
         old.ask(CHECK)

@@ -281,7 +281,7 @@ def test_an_override_cannot_make_answers_uncounted(sample: hf.data.Sample) -> No
         means.override(Policy(questions=10), "to forget")
     looks.override(mixed(), "the same again")
     for bare in (looks.level, looks.adjusted):
-        with pytest.raises(GuaranteeUnavailable, match="another policy in place"):
+        with pytest.raises(GuaranteeUnavailable, match="a steward replaced the policy"):
             bare(0.01)
 
 

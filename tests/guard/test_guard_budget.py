@@ -189,7 +189,7 @@ def test_where_nothing_is_left_it_says_so() -> None:
     budget, course = GuardBudget(1000, Policy(privacy=PureDP(0.1))), Course(300, 300, 250, 0.0, -2000.0)
     share = budget.log_share(course)
     assert share == -math.inf
-    with pytest.raises(GuaranteeUnavailable, match="no interval is left"):
+    with pytest.raises(GuaranteeUnavailable, match="no interval is possible"):
         budget.require(share)
     assert budget.level(0.05, course) == 0.0
     final = GuardBudget(1000, Policy(questions=3, final=1.0))

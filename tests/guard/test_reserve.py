@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +77,10 @@ def poisoned(reserved: set[int]) -> dict[str, Any]:
 
 def test_nothing_before_the_final_reads_a_reserved_row(salted: None) -> None:
     """Every kind of question is prepared from the same statistics, whatever the reserved rows hold; a final is not."""
-    first = Guard.open(None, sample(), POLICY)
+    policy = replace(POLICY, privacy=PureDP(1))
+    first = Guard.open(None, sample(), policy)
     reserved = ids(of(first).reserves[0])
-    second = Guard.open(None, sample(poisoned(reserved)), POLICY)
+    second = Guard.open(None, sample(poisoned(reserved)), policy)
     assert ids(of(second).reserves[0]) == reserved
     assert len(reserved) + of(first).n == N
     predictions = dict(zip(ROWS["id"].tolist(), ROWS["best"].tolist(), strict=True))
@@ -103,10 +105,10 @@ def test_nothing_before_the_final_reads_a_reserved_row(salted: None) -> None:
         mean("amount", low=0, high=10),
         histogram("amount", edges=[2, 5]),
         select(CANDIDATES),
-        quantile("amount", 0.5, low=0, high=10),
+        quantile("amount", 0.5, low=0, high=10, spend=PureDP(0.5)),
     ]
     for question in noisy:
-        bound = question.bind(first._rows.sample.schema, of(first).n, POLICY)
+        bound = question.bind(first._rows.sample.schema, of(first).n, policy)
         measured = [of(guard).measure(bound.statistics) if bound.statistics else [] for guard in (first, second)]
         assert measured[0] == measured[1], question
         gathered = [bound.gather(of(guard)) for guard in (first, second)]

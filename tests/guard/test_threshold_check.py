@@ -196,6 +196,6 @@ def test_what_a_steward_and_an_analyst_cannot_do(sample: hf.data.Sample) -> None
     with pytest.raises(InvalidParameter, match="tolerance, show, risk and stake must be left out"):
         guard.ask(check("x < 0.5", 0.5, tolerance=0.1))
     looks = Guard.open(None, sample, policy(kinds=("check",)))
-    with pytest.raises(QuestionRefused, match="a claim may not be asked"):
+    with pytest.raises(QuestionRefused, match="a claim is not allowed here"):
         looks.ask(claim("x < 0.5", at_least=0.1))
     assert not looks.policy.has_looks

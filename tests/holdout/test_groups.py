@@ -59,7 +59,7 @@ def test_every_verb_takes_one_value_a_row() -> None:
         run.compare(better > 0, worse, family="sign-test")
     with pytest.raises(QuestionRefused, match="groups are"):
         run.check_metric(hf.holdout.metrics.auc(worse, better), 0.5, 0.4)
-    with pytest.raises(InvalidParameter, match="one number a row, 1200 in all, got 60"):
+    with pytest.raises(InvalidParameter, match="one number per row, 1200 in all, got 60"):
         run.check(worse[:60], 0.5)
     twin = hf.ReusableHoldout.from_state(json.loads(json.dumps(run.state(secrets=True))))
     result, again = (one.final({"a": worse, "b": better}, "ranks") for one in (run, twin))

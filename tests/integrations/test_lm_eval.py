@@ -144,7 +144,7 @@ def test_some_documents_other_documents_and_wrong_values_are_one_clear_error(man
     scores = GuardedScores(holdout)
     model = DummyLM()
     _run(manager, guard_task(_task(), scores, guess=0.5), model)
-    with pytest.raises(InvalidParameter, match="one entry an item, 400 in all, got 10 and 10"):
+    with pytest.raises(InvalidParameter, match="one entry per item, 400 in all, got 10 and 10"):
         _run(manager, guard_task(_task(), scores, guess=0.5), model, limit=10)
     with pytest.raises(InvalidParameter, match="ids must be those of the benchmark"):
         _run(manager, guard_task(_task(first=1), scores, guess=0.5), model)

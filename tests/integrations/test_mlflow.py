@@ -116,7 +116,7 @@ def test_some_rows_other_rows_and_wrong_values_are_one_clear_error() -> None:
     holdout = ReusableHoldout(N, questions=100)
     scores = GuardedScores(holdout)
     _run(_rows(QUARTER), scores=scores, guess=0.75)
-    with pytest.raises(InvalidParameter, match="one entry an item, 400 in all, got 10 and 10"):
+    with pytest.raises(InvalidParameter, match="one entry per item, 400 in all, got 10 and 10"):
         _run(_rows(QUARTER)[:10], scores=scores)
     with pytest.raises(InvalidParameter, match="ids must be those of the benchmark"):
         _run(_rows(QUARTER).assign(id=[f"other {i}" for i in range(N)]), scores=scores)

@@ -585,7 +585,7 @@ def test_a_scorer_that_was_stored_has_no_budget() -> None:
     with pytest.raises(InvalidParameter, match="must not share rows"):
         away(model, away._X[500:], Y[2500:])
     away._address = "/nowhere"
-    with pytest.raises(LedgerUnavailable, match="not for storing"):
+    with pytest.raises(LedgerUnavailable, match="cannot be stored"):
         away(model, X[:2000], Y[:2000])
     assert scorer.holdout.asked == 1
 

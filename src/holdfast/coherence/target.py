@@ -30,10 +30,10 @@ def parsed(what: str, rule: Any) -> tree.Node:
     --------
     >>> parsed("group 'young'", "age < 30")
     Comparison(sign='<', left=Name(column='age'), right=Number(value=30.0))
-    >>> parsed("group 'women'", "sex == F")
+    >>> parsed("group 'unknown'", "sex is missing")
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: group 'women': write sex = 'F' in place of sex == F; rules are expressions of ...
+    holdfast.errors.InvalidParameter: group 'unknown': write sex is null in place of sex is missing; rules are ...
     """
     try:
         return parse(rule)
@@ -175,10 +175,10 @@ class Target:
     >>> rows = Table.of({"ill": ["1", "2", "N", None]})
     >>> ill.applies(rows).tolist(), ill.truth(rows).tolist()
     ([True, True, False, False], [True, False, False, False])
-    >>> Target("ill == 1")
+    >>> Target("ill = yes")
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: target: write ill = 1 in place of ill == 1; rules are expressions of ...
+    holdfast.errors.InvalidParameter: target must be a condition on one column, ...; write ill = 'yes' for a text
     """
 
     statement: str
@@ -198,6 +198,9 @@ class Target:
         columns = columns_of(parsed("target", self.statement))
         if len(columns) != 1:
             named = f"names {' and '.join(columns)}" if columns else "names none"
+            quoted = _in_expression_language(self.statement, None)
+            if len(columns) > 1 and len(columns_of(parsed("target", quoted))) == 1:
+                named += f"; write {quoted} for a text"
             raise InvalidParameter(
                 f"target must be a condition on one column, such as ill = 1 or income = 'high', and {self.statement!r} "
                 f"{named}"

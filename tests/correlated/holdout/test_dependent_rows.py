@@ -266,7 +266,7 @@ def test_refusals(make: object, message: str) -> None:
 
 
 def test_no_bound() -> None:
-    with pytest.raises(GuaranteeUnavailable, match="one block"):
+    with pytest.raises(GuaranteeUnavailable, match="a single block"):
         DependentRows.blocks([100])
     with pytest.raises(GuaranteeUnavailable, match="never forgets"):
         DependentRows.markov(100, [[0.0, 1.0], [1.0, 0.0]])

@@ -102,7 +102,7 @@ def test_blocks_of_the_holdout() -> None:
         (lambda: check_split([0], [0], groups=[1, 2]), "in common"),
         (lambda: check_split([0], [2], groups=[1, 2]), "row numbers"),
         (lambda: check_split([0.5], [1], groups=[1, 2]), "row numbers"),
-        (lambda: check_split([0], [1], groups=[1, 2], time=[1]), "one entry a row"),
+        (lambda: check_split([0], [1], groups=[1, 2], time=[1]), "one entry per row"),
         (lambda: check_split([0], [1], groups=[1, 2], accept_random=1), "accept_random"),
     ],
 )

@@ -272,7 +272,7 @@ def test_a_new_file_that_another_is_about_to_write_is_waited_for(
 
 
 def test_wrong_places(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match="folder that is there"):
+    with pytest.raises(InvalidParameter, match="in a folder that exists"):
         open_store(tmp_path / "no" / "ledger.db")
     with pytest.raises(LedgerUnavailable, match="there is no ledger at"):
         open_store(tmp_path / "ledger.db", create=False)

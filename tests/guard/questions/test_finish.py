@@ -164,7 +164,7 @@ def test_a_final_that_strangers_come_before_is_asked_again() -> None:
     (prepared,) = guard._rows.measure([bound])
     guard.ask(check("weak", guess=0.6), analyst="bob")
     before = _left(guard)
-    with pytest.raises(LedgerConflict, match="ask again"):
+    with pytest.raises(LedgerConflict, match="ask it again"):
         guard.ledger.submit(lambda transaction: pipeline.settle(transaction, bound, prepared))
     assert _left(guard) == before
     assert len(guard.ask(final(CANDIDATES)).details["revealed"]) == 2
@@ -344,7 +344,7 @@ def test_no_exact_values_where_checks_are_promised_privacy() -> None:
     assert policy.final == 0.0, "nothing is kept for a final that cannot be asked"
     guard = opened(policy)
     for ending in (close(), final(CANDIDATES)):
-        with pytest.raises(QuestionRefused, match="may not be asked here"):
+        with pytest.raises(QuestionRefused, match="is not allowed here"):
             guard.ask(ending)
     with pytest.raises(InvalidParameter, match="kinds"):
         Policy(**policy.to_dict() | {"kinds": ("check", "final"), "privacy": PureDP(0.5), "holdout_spend": PureDP(0.4)})
@@ -357,7 +357,7 @@ def test_nothing_is_kept_for_a_final_that_the_policy_does_not_allow() -> None:
     assert Policy(kinds=("check", "close")).final == 0.0
     assert Policy(kinds=("check", "final")).final == 0.5
     assert Policy(kinds=("check",), final=0.5).final == 0.5, "a steward may take a final away later"
-    with pytest.raises(QuestionRefused, match="may not be asked"):
+    with pytest.raises(QuestionRefused, match="a final is not allowed here"):
         opened(Policy(kinds=("check",))).ask(final(CANDIDATES))
     with pytest.raises(QuestionRefused, match="keeps no part"):
         opened(Policy(final=0.0)).ask(final(CANDIDATES))

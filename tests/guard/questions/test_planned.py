@@ -108,9 +108,9 @@ def test_a_guess_that_is_the_truth_stands_whenever_the_interval_holds() -> None:
     ("question", "said"),
     [
         (hf.mean("age < 50", spend=hf.accounting.PureDP(0.1)), "spend must be left out"),
-        (hf.guard.check("age < 50", guess=0.5, tolerance=0.001), "tolerance must be larger, because the interval"),
-        (hf.guard.claim("age < 50", at_least=0.999), "at_least must be smaller, because the interval"),
-        (hf.guard.claim("age < 50", at_most=0.001), "at_most must be larger, because the interval"),
+        (hf.guard.check("age < 50", guess=0.5, tolerance=0.001), "tolerance must be at least 0.0"),
+        (hf.guard.claim("age < 50", at_least=0.999), "at_least must be at most 0.97"),
+        (hf.guard.claim("age < 50", at_most=0.001), "at_most must be at least 0.0"),
         (hf.guard.check("age < 50", guess=0.5, show="bit"), "show, side and guess_rows"),
         (hf.guard.check("age < 50", guess=0.5, risk=0.1), "risk and stake"),
         (hf.guard.claim("age < 50", at_least=0.1, stake=0.1), "risk and stake"),

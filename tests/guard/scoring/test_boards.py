@@ -248,7 +248,7 @@ def test_without_boards_nothing_is_scored() -> None:
         Policy(confidence=0.5, boards=BOARDS)
     with pytest.raises(InvalidParameter, match="kinds"):
         Policy(kinds=("score",))
-    with pytest.raises(InvalidParameter, match="names of their own"):
+    with pytest.raises(InvalidParameter, match="different names"):
         Policy(boards=[BOARDS[0], BOARDS[0]])
 
 

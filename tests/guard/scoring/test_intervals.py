@@ -163,7 +163,7 @@ def test_rows_that_went_away_while_they_were_read_are_noticed() -> None:
 
     class Fewer:
         n, schema = 101, on.schema
-        fold = staticmethod(on.fold)
+        total = staticmethod(on.total)
 
     with pytest.raises(SampleUnavailable):
         bound.gather(Fewer())

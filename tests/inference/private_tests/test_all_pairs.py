@@ -180,7 +180,7 @@ def test_a_mapping_without_a_column() -> None:
     frame, columns = synthetic(100, 6)
     with pytest.raises(InvalidParameter, match="no column 'e'"):
         pt.all_pairs(frame, columns | {"e": [0, 1]}, 0.1, source=Untouchable())
-    with pytest.raises(InvalidParameter, match="one length"):
+    with pytest.raises(InvalidParameter, match="the same length"):
         pt.all_pairs(frame | {"d": [0, 1]}, columns, 0.1, source=Untouchable())
 
 

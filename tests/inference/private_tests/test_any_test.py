@@ -204,7 +204,7 @@ def test_plan() -> None:
         (lambda: any_test(_z_test, np.zeros(50), epsilon=1, plan=plan_groups(50, epsilon=1, target=0.2)), "again"),
         (lambda: any_test(_z_test, np.zeros(50), plan=7), "plan"),  # type: ignore[arg-type]
         (lambda: any_test(_z_test, np.zeros(3), plan=GroupPlan(50, 5, 0.1, 1, 0, 0.05, 0, 0, 0)), "groups"),
-        (lambda: any_test(_z_test, np.zeros(50), np.zeros(40), epsilon=1, paired=True), "one length"),
+        (lambda: any_test(_z_test, np.zeros(50), np.zeros(40), epsilon=1, paired=True), "the same length"),
         (lambda: any_test(_z_test, np.zeros(50), epsilon=1, group_level="hoped"), "group_level"),  # type: ignore[arg-type]
         (lambda: any_test(stats.ttest_ind, np.zeros(50), epsilon=1, example=[np.zeros(5)]), "raised"),
         (lambda: any_test(lambda x: 2.0, np.zeros(50), epsilon=1, example=[np.zeros(5)]), r"\[0, 1\]"),

@@ -126,7 +126,7 @@ def test_lazy_and_categorical_columns() -> None:
 def test_columns_by_code() -> None:
     first, second = codes(ROWS, ["a", "b", "c"]), codes(COLUMNS, [0, 1])
     assert cross_codes(first, second, 3, 2).values.tolist() == EXPECTED
-    with pytest.raises(InvalidParameter, match="one length"):
+    with pytest.raises(InvalidParameter, match="the same length"):
         cross_codes(first, second[:3], 3, 2)
 
 

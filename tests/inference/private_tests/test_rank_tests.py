@@ -235,7 +235,7 @@ NAN = float("nan")
         (lambda: mann_whitney([1.0], [2.0], epsilon=1, source=7), "source"),  # type: ignore[arg-type]
         (lambda: kruskal_wallis([1.0], epsilon=1), "at least two"),
         (lambda: kruskal_wallis([1.0], [[1.0]], epsilon=1), r"samples\[1\]"),
-        (lambda: signed_rank([1.0], [1.0, 2.0], epsilon=1), "one length"),
+        (lambda: signed_rank([1.0], [1.0, 2.0], epsilon=1), "the same length"),
         (lambda: signed_rank([1.0], center=NAN, epsilon=1), "center"),
         (lambda: kolmogorov_smirnov([1.0], [math.inf], epsilon=1), "y must"),
     ],

@@ -86,13 +86,16 @@ def _default(budget: float, epsilon: float) -> int:
 ALLOWANCES = (
     Allowance("basic", _formula("basic"), (200, 100, 20, 10, 600, 30), filter=lambda e: BasicFilter(e)),
     Allowance(
-        "Rogers, printed", _formula("rogers"), (591, 147, 5, 1, 5185, 12), filter=lambda e: RogersFilter(e, DELTA)
+        "Rogers, printed",
+        _formula("rogers"),
+        (591, 147, 5, 1, 5185, 12),
+        filter=lambda e: RogersFilter(e, DELTA, method="paper"),
     ),
     Allowance(
         "Rogers, tuned",
         _formula("rogers-tuned"),
         (602, 150, 6, 1, 5268, 13),
-        filter=lambda e: RogersFilter(e, DELTA, method="tuned"),
+        filter=lambda e: RogersFilter(e, DELTA),
     ),
     Allowance(
         "odometer (5.17) as filter",

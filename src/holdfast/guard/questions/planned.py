@@ -147,18 +147,20 @@ def _shown_within(asked: Guess | OneSided, question: MeanQuestion, width: float)
     if isinstance(asked, Guess):
         _require_plain(asked)
         tolerance = 2.001 * width if asked.tolerance is None else asked.tolerance
-        name, given, needed = "tolerance", tolerance, tolerance >= width
+        name, given, limit, needed = "tolerance", tolerance, f"at least {width:.3g}", tolerance >= width
         bounds = around(asked.guess, tolerance, question.low, question.high)
     elif asked.at_least:
-        name, given, needed = "at_least", asked.bound, asked.bound <= question.high - width
+        most = question.high - width
+        name, given, limit, needed = "at_least", asked.bound, f"at most {most:.3g}", asked.bound <= most
         bounds = (asked.bound, question.high)
     else:
-        name, given, needed = "at_most", asked.bound, asked.bound >= question.low + width
+        least = question.low + width
+        name, given, limit, needed = "at_most", asked.bound, f"at least {least:.3g}", asked.bound >= least
         bounds = (question.low, asked.bound)
     if not needed:
         raise InvalidParameter(
-            f"{name} must be {'smaller' if name == 'at_least' else 'larger'}, because the interval is within "
-            f"{width:.3g} of the noisy mean here, got {given:g}; nothing was spent"
+            f"{name} must be {limit}, because the interval here ends {width:.3g} away from the noisy mean, got "
+            f"{given:g}; nothing was spent"
         )
     return bounds
 

@@ -105,7 +105,7 @@ def test_an_honest_model_is_tried() -> None:
         (linear(), {"features": {"a": "number", "b": "text"}}, "texts as texts"),
         (linear(), {"output": "z"}, "output must be one that the model has: y"),
         (linear(), {"place": 1}, "entry must be below"),
-        (model([node("Identity", ["x"])]), {}, "one value a row, and has 2"),
+        (model([node("Identity", ["x"])]), {}, "one value per row, and has 2"),
         (
             model([node("Gather", ["x", "i"])], weights={"i": np.array([99], np.int64)}),
             {},

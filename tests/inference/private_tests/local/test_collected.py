@@ -107,7 +107,7 @@ def test_wrong_columns_are_refused_before_anything_is_released() -> None:
         with pytest.raises(InvalidParameter, match=message) as error:
             local.collect(values, categories, vote, source=Untouchable())
         assert "'z'" not in str(error.value)
-    with pytest.raises(InvalidParameter, match="one length"):
+    with pytest.raises(InvalidParameter, match="the same length"):
         local.collect_pairs(
             [0, 1], [0], row_categories=[0, 1], column_categories=[0, 1], randomizer=RandomizedResponse(4, 1)
         )
@@ -172,7 +172,7 @@ def test_wrong_questions() -> None:
         local.separate_independence([[1, 2], [3, 4]], BitFlip(2, 1), coin)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="2 by 2"):
         local.separate_independence([[1, 2, 3], [3, 4, 5]], coin, coin)
-    with pytest.raises(InvalidParameter, match="one length"):
+    with pytest.raises(InvalidParameter, match="the same length"):
         local.separate_independence(([0, 1], [0]), coin, coin)
 
 
