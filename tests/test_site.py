@@ -15,6 +15,7 @@ sys.path.insert(0, str(DOCS))
 import catalogue_page  # noqa: E402
 import glossary_links  # noqa: E402
 import idea_pictures  # noqa: E402
+import mathml  # noqa: E402
 import notebook_pages  # noqa: E402
 
 from holdfast.bounds import catalogue  # noqa: E402
@@ -91,6 +92,24 @@ def test_a_theorem_has_its_formula(tmp_path: Path) -> None:
     assert sum("`" in line for line in formulas) > 0.9 * len(formulas)
     holdout = (tmp_path / "theorems" / "holdout.md").read_text()
     assert "- **Formula:** `beta * spending * Q(h)`" in holdout
+
+
+def _formulas() -> list[str]:
+    prose = "\n".join(path.read_text("utf-8") for path in sorted(DOCS.rglob("*.md")))
+    prose = re.sub(r"^```.*?^```\s*$|`[^`]*`", "", prose, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"\$\$(.+?)\$\$|\$([^$\n]*\\[^$]*?)\$", prose, flags=re.DOTALL)
+
+
+def test_every_formula_of_the_prose_can_be_drawn() -> None:
+    formulas = [block or inline for block, inline in _formulas()]
+    assert len(formulas) > 300
+    for formula in formulas:
+        assert "<math" in str(mathml.latex2mathml.tex2mathml(mathml.braced(formula)))
+
+
+def test_two_digits_of_a_fraction_are_its_two_parts() -> None:
+    drawn = str(mathml.latex2mathml.tex2mathml(mathml.braced(r"\frac14 x")))
+    assert drawn.index("<mn>1</mn>") < drawn.index("<mn>4</mn>")
 
 
 def test_the_gallery_shows_every_picture_that_is_kept() -> None:
