@@ -102,7 +102,7 @@ def test_a_policy_file_and_options_on_top(tmp_path: Path, rows: Path, capsys: An
 def test_a_wrong_share_of_an_analyst_opens_nothing(tmp_path: Path, rows: Path, capsys: Any, share: str) -> None:
     path = tmp_path / "l.db"
     assert run(["guard", "open", str(path), str(rows), "--analyst", share]) == 2
-    assert capsys.readouterr().err == f"holdfast: --analyst must be NAME=SHARE, got {share!r}\n"
+    assert capsys.readouterr().err == f"holdfast: --analyst must be NAME=QUOTA, got {share!r}\n"
     assert not path.exists()
 
 
@@ -118,7 +118,7 @@ def test_a_ledger_that_is_not_there_is_not_made(tmp_path: Path, capsys: Any) -> 
     [
         (["--privacy", "0.1"], 2, "--privacy"),
         (["--questions", "0"], 2, "questions"),
-        (["--analyst", "ann"], 2, "--analyst must be NAME=SHARE"),
+        (["--analyst", "ann"], 2, "--analyst must be NAME=QUOTA"),
         (["--accounting", "odo"], 2, "accounting must be one of"),
         ([], 2, "policy must be given"),
         (["--row-key", "name", "--questions", "5"], 2, "row_key"),

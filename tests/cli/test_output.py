@@ -13,7 +13,7 @@ from holdfast.cli.main import run
 COLUMNS = ("method", "half-width", "a clean run", "sure pass", "needs", "remark", "how it is called in the paper")
 ROWS = [
     ("splitting-by-failures", 0.0845, "", 0.338, "guess", "", "sample splitting"),
-    ("thresholdout-tightened", 4.16, 1.23456789, 4.16, "guess, noise", "says nothing", "Thresholdout, theorem 25"),
+    ("thresholdout-tightened", 4.16, 1.23456789, 4.16, "guess, noise", "no guarantee", "Thresholdout, theorem 25"),
     ("non-adaptive", 0.023, "", "", "-", "limit, not adaptive", ""),
 ]
 

@@ -62,7 +62,8 @@ def test_who_is_no_steward_of_both_guards_cannot_allow_it(
         refused = made(sue, "refused", second["id"], allow_overlap="mine")
         assert refused.status_code == 403
         assert refused.json()["detail"] == (
-            "this sample shares rows with a guard that this token is no steward of; only a steward of both guards may "
+            "this data set shares rows with a guard that this token is no steward of; only a steward of both guards "
+            "may "
             "allow that"
         )
         assert not any(word in refused.text for word in (first["id"], first["dataset"], first["name"], "age"))

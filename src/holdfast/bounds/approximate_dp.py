@@ -1,7 +1,7 @@
 """Max-information of approximate differential privacy over independent rows: the printed theorem and the default bound.
 
 Theorem 3.1 of Rogers, Roth, Smith and Thakkar (2016) is printed with one choice of its two free parameters, at which
-it says nothing useful about p-values. The form inside its proof, with `t` and `dhat` free, does once `epsilon sqrt(n)`
+it gives no useful bound for p-values. The form inside its proof, with `t` and `dhat` free, does once `epsilon sqrt(n)`
 is small. Its printed proof mixes bits and nats and quotes a lemma that is false in general
 (docs/errata/max-information.md); the printed numbers are true all the same, because `theorem_s` gives smaller ones at
 the same parameters.

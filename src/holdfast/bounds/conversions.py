@@ -208,7 +208,7 @@ def approx_to_pointwise(epsilon: Epsilon, delta: Delta) -> DP:
     Returns
     -------
     DP
-        The pair; delta is capped at 1, which says nothing.
+        The pair; delta is capped at 1, which is vacuous.
 
     Examples
     --------

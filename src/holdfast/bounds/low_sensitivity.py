@@ -189,10 +189,10 @@ def bns_deviation(
     n: Annotated[UnboundedRows, Domain("Rows, at least `ln(4 eps/delta)/eps^2`.", typical=10**6)],
     sensitivity: Sensitivity,
 ) -> Deviation:
-    """Return `18 eps c n` and `delta/eps`: `Pr[|q(P^n) - q(X)| >= 18 eps c n] < delta/eps`. Printed.
+    """Return `18 eps c n` and `delta/eps`: `Pr[|q(P^n) - q(X)| >= 18 eps c n] < delta/eps`.
 
-    On p-values it says nothing: their sensitivity is at least `0.37/sqrt(n)` (`p-value.sensitivity-floor`), which
-    makes the radius at least 11 under the theorem's own conditions.
+    As published. For p-values it is vacuous: their sensitivity is at least `0.37/sqrt(n)`
+    (`p-value.sensitivity-floor`), which makes the radius at least 11 under the theorem's own conditions.
 
     Examples
     --------

@@ -55,8 +55,8 @@ class MaxInformationLedger:
     >>> ledger.with_private(0.001, 1e-12)
     Traceback (most recent call last):
         ...
-    holdfast.errors.LedgerConflict: an approximately private step cannot be added after a look: a bound for independent
-    rows ...
+    holdfast.errors.LedgerConflict: an approximately private step cannot be added after a noiseless step: a bound for
+    independent rows ...
     """
 
     n: int
@@ -99,7 +99,7 @@ class MaxInformationLedger:
         if self.phase == "private":
             return replace(self, private=(*self.private, (epsilon, delta)))
         if delta > 0 and not unsafe:
-            raise LedgerConflict(f"an approximately private step cannot be added after a look: {ORDER_RULE}")
+            raise LedgerConflict(f"an approximately private step cannot be added after a noiseless step: {ORDER_RULE}")
         return replace(self, later=(*self.later, ("private", (epsilon, delta))))
 
     def with_look(self, bits: float) -> MaxInformationLedger:
@@ -158,9 +158,7 @@ class MaxInformationLedger:
         bits = []
         for _, entry in self.later:
             if isinstance(entry, MaxInformation):
-                raise GuaranteeUnavailable(
-                    "only looks (noiseless steps) and private steps can be priced as a transfer bound"
-                )
+                raise GuaranteeUnavailable("only noiseless and private steps can be priced as a transfer bound")
             if isinstance(entry, tuple):
                 epsilons.append(entry[0])
                 deltas.append(entry[1])

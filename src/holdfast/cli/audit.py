@@ -99,7 +99,9 @@ def audit(
         help="A lens: the columns that a predictor sees; may be repeated (default: all columns except the target).",
     ),
     curator: str = typer.Option(None, "--curator", help=_COMMAND),
-    option: list[str] = typer.Option([], "--with", metavar="KEY=VALUE", help="Option of a named curator; repeat."),  # noqa: B008
+    option: list[str] = typer.Option(  # noqa: B008
+        [], "--with", metavar="KEY=VALUE", help="An option of a built-in curator, as NAME=VALUE; may be repeated."
+    ),
     domain: list[str] = typer.Option(  # noqa: B008
         [], "--domain", metavar="COLUMN=A,B", help="The publicly known values of a column; may be repeated."
     ),
@@ -123,7 +125,9 @@ def audit(
         1, "--workers", help="Number of splits to run at the same time. The result does not depend on it."
     ),
     release: Path = typer.Option(  # noqa: B008
-        None, "--release", help="The release that was already made, to be audited from its one split; needs --inside."
+        None,
+        "--release",
+        help="A release that was already made. It is audited from its only split, and needs --inside.",
     ),
     inside: str = typer.Option(
         None,

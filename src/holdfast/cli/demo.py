@@ -173,7 +173,8 @@ def _show_catalogue() -> None:
     areas = Counter(id.split(".")[0] for id in catalogue())
     inside = ", ".join(f"{area} {count}" for area, count in sorted(areas.items()))
     output.say(
-        f"\nEvery number rests on one of {sum(areas.values())} theorems, which `holdfast bound` lists: {inside}."
+        f"\nEvery number is guaranteed by one of {sum(areas.values())} theorems, which `holdfast bound` lists: "
+        f"{inside}."
     )
 
 

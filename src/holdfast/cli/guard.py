@@ -218,7 +218,9 @@ def open_(
         _print(found, as_json, _notes(row_key, numbered, found))
         return
     if name is not None:
-        raise InvalidParameter("--name must be left out with a ledger: the rows' own fingerprint finds their guard")
+        raise InvalidParameter(
+            "--name must be left out with a ledger: the guard is found by the fingerprint of the rows"
+        )
     rows = open_sample(sample, row_key, engine=engine, table=table, schema=ledgers.schema_of(schema))
     opened = has_guard(ledger, rows)
     if made is None and not opened:
@@ -316,7 +318,9 @@ def extend(
         _print(ledgers.extend_guard(ledger, dataset, called, new_rows, row_key), as_json)
         return
     if name is not None:
-        raise InvalidParameter("--name must be left out with a ledger: the rows' own fingerprint finds their epoch")
+        raise InvalidParameter(
+            "--name must be left out with a ledger: the epoch is found by the fingerprint of the rows"
+        )
     from holdfast.guard.stewarding import describe
 
     with store_at(ledger) as store, ExitStack() as samples:

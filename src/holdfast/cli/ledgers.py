@@ -222,7 +222,7 @@ def _share(text: str) -> tuple[str, float]:
             return name, float(share)
     except ValueError:
         pass
-    raise InvalidParameter(f"--analyst must be NAME=SHARE, got {text!r}")
+    raise InvalidParameter(f"--analyst must be NAME=QUOTA, got {text!r}")
 
 
 # --- Remote -----------------------------------------------------------------------------------------------------------

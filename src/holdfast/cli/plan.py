@@ -1,4 +1,4 @@
-"""`holdfast plan`: what every kind of holdout certifies for a given use, best first."""
+"""`holdfast plan`: what every kind of holdout certifies for a given use, the recommended one first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def plan(
     half_width: float = typer.Option(
         None, "--half-width", help="The half-width to reach; shows which methods and how many rows reach it."
     ),
-    span: tuple[float, float] = typer.Option((0.0, 1.0), "--range", metavar="LOW HIGH", help="Range of a row's value."),
+    span: tuple[float, float] = typer.Option(
+        (0.0, 1.0), "--range", metavar="LOW HIGH", help="The range that the value of each row lies in."
+    ),
     guess: float = typer.Option(
         None,
         "--guess",
@@ -55,13 +57,19 @@ def plan(
         "--candidates",
         help="With --workflow: number of candidates in a list, a round or the final; for pairs, number of models.",
     ),
-    rounds: int = typer.Option(None, "--rounds", help="With --workflow rounds: rounds of search.  [default: 5]"),
-    teams: int = typer.Option(None, "--teams", help="With --workflow contest: teams in the final.  [default: 40]"),
+    rounds: int = typer.Option(
+        None, "--rounds", help="With --workflow rounds: number of rounds of search.  [default: 5]"
+    ),
+    teams: int = typer.Option(
+        None, "--teams", help="With --workflow contest: number of teams in the final.  [default: 40]"
+    ),
     submissions: int = typer.Option(
-        None, "--submissions", help="With --workflow contest: submissions before the final.  [default: 150]"
+        None, "--submissions", help="With --workflow contest: number of submissions before the final.  [default: 150]"
     ),
     reserve: float = typer.Option(
-        None, "--reserve", help="With --workflow rounds, checks or contest: part of the rows kept for the final."
+        None,
+        "--reserve",
+        help="With --workflow rounds, checks or contest: the part of the rows that is kept for the final.",
     ),
     rule: str = typer.Option(
         None,
@@ -77,10 +85,10 @@ def plan(
     plot: Path = typer.Option(None, "--plot", help="Draw half-widths against questions: .svg, .png, .html or .json."),  # noqa: B008
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Compare what every kind of holdout guarantees, best first. With --workflow, plan a whole way of working and
-    compare it with the best valid alternative on the same rows. With --study, find the policy that answers a list of
-    intended questions with the narrowest intervals. The exit status is 3 if no method reaches the half-width that was
-    asked for.
+    """Compare what every kind of holdout guarantees, with the recommended one first. With --workflow, plan a whole
+    way of working and compare it with the best valid alternative on the same rows. With --study, find the policy that
+    answers a list of intended questions with the narrowest intervals. The exit status is 3 if no method reaches the
+    half-width that was asked for.
     """
     if n is not None and number is None:  # the rows have their option, so the one number counts questions
         rows, number = None, rows

@@ -30,7 +30,7 @@ def serve(
         None, "--ledger", help="A SQLite file or a postgresql:// address; by default a file in --folder."
     ),
     signing_key: Path = typer.Option(  # noqa: B008
-        None, "--signing-key", help="The file of the signing key; made if it is not there."
+        None, "--signing-key", help="The file with the signing key; created if it does not exist."
     ),
     host: str = typer.Option(None, "--host", help="Address to listen on (default: loopback, this machine only)."),
     port: int = typer.Option(None, "--port", help="Port to listen on (default: 8321)."),

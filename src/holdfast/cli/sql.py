@@ -93,6 +93,6 @@ def _answered(found: Any) -> None:
         f"Cost: {price}. After each value: the interval about the population, then (rows ...) about these rows alone."
     )
     if any(answer.details.get("practice") for answer in found.answers):
-        output.say("PRACTICE: made-up rows. This says nothing about the guarded rows, and nothing was spent.")
+        output.say("PRACTICE: made-up rows. This is not about the guarded rows, and nothing was spent.")
     for answer in found.answers[:1]:
         output.say(f"Guarantee: {guarantee_words(answer.guarantee, verbose=False)}")

@@ -22,11 +22,12 @@ _SAMPLE = typer.Argument(..., help="The rows: a file, or ADDRESS#TABLE; with a s
 _FILE = typer.Argument(
     ..., help="Predictions: .csv, .parquet or .json with the row keys and a column `prediction`; or an .onnx model."
 )
-_BOARD = typer.Option(None, "--board", help="Which board; may be left out where there is one.")
+_BOARD = typer.Option(None, "--board", help="The name of the leaderboard; may be left out if there is only one.")
 _DATASET = typer.Option(
     None,
     "--dataset",
-    help="Which one, among several: the beginning of its fingerprint; with a server, the guard's name or id.",
+    help="Which data set, if there are several: the beginning of its fingerprint; with a server, the guard's name or "
+    "id.",
 )
 _MARKED = frozenset("\\`*_{}[]()<>#+!|&~@:/")
 _OUT = typer.Option(
@@ -99,7 +100,9 @@ def leaderboard(
     ledger: str = _LEDGER,
     dataset: str = _DATASET,
     board: str = _BOARD,
-    every: bool = typer.Option(False, "--every", help="Every submission, not the best of each analyst."),
+    every: bool = typer.Option(
+        False, "--every", help="Show every submission instead of only the best one of each analyst."
+    ),
     as_json: bool = _JSON,
 ) -> None:
     """Show a leaderboard; overlapping intervals are ties."""
@@ -139,7 +142,7 @@ def contest(
     out: Path = _OUT,
     as_json: bool = _JSON,
 ) -> None:
-    """Show where a contest stands, what its host should know while there is room, and the results of its finals."""
+    """Show the state of a contest, what its host should know while the budget lasts, and the results of its finals."""
     with stewarded(ledger, dataset) as guard:
         found = guard.contest(board)
     if out is not None:

@@ -32,10 +32,12 @@ def all_pairs(
     other: str = typer.Option(
         None,
         "--other",
-        help="The category in which missing and undeclared values count, in each column that declares it. Other "
+        help="The category that missing and undeclared values are counted in, in each column that declares it. Other "
         "columns refuse such values.",
     ),
-    rho: float = typer.Option(..., "--rho", help="The zCDP that all pairs together may spend."),
+    rho: float = typer.Option(
+        ..., "--rho", help="The zero-concentrated privacy (rho) that all pairs together may spend."
+    ),
     method: str = typer.Option("projected", "--method", help="A method of `independence` that takes Gaussian noise."),
     alpha: float = typer.Option(
         0.05, "--alpha", help="The level for all pairs together (familywise), by Holm's method."
@@ -113,7 +115,7 @@ def which(
         None, "--table", help="Plan a test of independence under these cell probabilities: '0.26,0.24;0.24,0.26'."
     ),
     effect: float = typer.Option(0.1, "--effect", help="Cohen's w of the alternative: .1 small, .3 medium, .5 large."),
-    rho: float = typer.Option(None, "--rho", help="The zCDP to spend."),
+    rho: float = typer.Option(None, "--rho", help="The zero-concentrated privacy (rho) to spend."),
     epsilon: float = typer.Option(None, "--epsilon", help="The pure differential privacy to spend."),
     alpha: float = typer.Option(0.05, "--alpha", help="The significance level."),
     target: float = typer.Option(
@@ -198,10 +200,10 @@ def _show_which(found: WhichTest, plot: Path | None) -> None:
 # --- Test -------------------------------------------------------------------------------------------------------------
 
 _FILE = typer.Argument(None, help="A CSV or Parquet file; without it, --counts.")
-_RHO = typer.Option(None, "--rho", help="The zCDP to spend (Gaussian noise).")
-_EPSILON = typer.Option(None, "--epsilon", help="The pure differential privacy to spend (Laplace noise).")
+_RHO = typer.Option(None, "--rho", help="The zero-concentrated privacy (rho) to spend, with Gaussian noise.")
+_EPSILON = typer.Option(None, "--epsilon", help="The pure differential privacy (epsilon) to spend, with Laplace noise.")
 _ALPHA = typer.Option(0.05, "--alpha", help="The significance level.")
-_REPLICATES = typer.Option(999, "--m", help="Replicates of a Monte Carlo method.")
+_REPLICATES = typer.Option(999, "--m", help="Number of replicates of a Monte Carlo method.")
 _PLOT = typer.Option(
     None, "--plot", help="Draw the null distribution and where the statistic fell: .svg, .png, .html or .json."
 )
@@ -227,12 +229,12 @@ _BOTH = typer.Option(
 _OTHER = typer.Option(
     None,
     "--other",
-    help="The declared category in which missing and undeclared values count. Without it such values are refused.",
+    help="The declared category that missing and undeclared values are counted in. Without it such values are refused.",
 )
 _OTHERS = typer.Option(
     None,
     "--other",
-    help="The categories of both columns in which missing and undeclared values count, as 'c;y', or "
+    help="The categories that missing and undeclared values of the two columns are counted in, as 'c;y', or "
     "';y' for the second column alone. Without it such values are refused.",
 )
 _P0 = typer.Option(None, "--p0", help="The null probabilities, 1/2,1/6,1/6,1/6; uniform if not given.")
@@ -345,7 +347,7 @@ def gwas(
     columns: str = _COLUMNS,
     categories: list[str] = _BOTH,
     other: str = _OTHERS,
-    rho: float = typer.Option(..., "--rho", help="Spend this much zCDP."),
+    rho: float = typer.Option(..., "--rho", help="The zero-concentrated privacy (rho) to spend."),
     method: str = typer.Option(
         "projected",
         "--method",

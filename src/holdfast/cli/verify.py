@@ -47,8 +47,12 @@ def verify(
     since: list[Path] = typer.Option(  # noqa: B008
         [], "--since", metavar="FILE", help="Verify only the entries after this checkpoint."
     ),
-    checkpoint: Path = typer.Option(None, "--checkpoint", metavar="FILE", help="Write a signed checkpoint here."),  # noqa: B008
-    signing_key: Path = typer.Option(None, "--signing-key", metavar="FILE", help="The key that signs the checkpoint."),  # noqa: B008
+    checkpoint: Path = typer.Option(  # noqa: B008
+        None, "--checkpoint", metavar="FILE", help="Write a signed checkpoint to this file."
+    ),
+    signing_key: Path = typer.Option(  # noqa: B008
+        None, "--signing-key", metavar="FILE", help="The file with the key that signs the checkpoint."
+    ),
     workers: int = typer.Option(None, "--workers", help="Number of processes to use (default: one per processor)."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:

@@ -158,7 +158,7 @@ class RemoteAnswer(GuardedAnswer):
             rows.append(("cost", "nothing" if self.repeated else str(self.cost)))
         if not self.repeated:  # what was left when it was stored may have been somebody else's
             rows += remaining_rows(self.remaining)
-        rows += [("rests on", str(self.guarantee)), ("entry", self.sequence)]
+        rows += [("guarantee", str(self.guarantee)), ("entry", self.sequence)]
         return card(title, rows, interval_picture(self.value, self.interval))
 
 

@@ -113,7 +113,7 @@ class RemoteSubmission(RemoteAnswer):
         if words:
             rows.append((self.rule, words))
         rows += answers.remaining_rows(self.remaining)
-        rows += [("rests on", str(self.guarantee)), ("entry", self.sequence)]
+        rows += [("guarantee", str(self.guarantee)), ("entry", self.sequence)]
         return answers.card(title, rows, answers.interval_picture(self.value, self.interval))
 
 

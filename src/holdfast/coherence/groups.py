@@ -18,7 +18,7 @@ from holdfast.errors import InvalidParameter
 
 EVERYONE = "everyone"
 SIZE_FLOOR = 80
-"""Members below which no theorem says anything; the default of `min_size`."""
+"""The number of members below which every theorem is vacuous; the default of `min_size`."""
 LARGEST_COLLECTION = 100_000
 """Groups beyond which a plan is refused."""
 _MOST_VALUES = 200

@@ -182,7 +182,7 @@ class ReleasedCoherence:
 
     @property
     def log_ratio(self) -> float:
-        """`ln(groups/beta)`, with the number of reports that looks could have given."""
+        """`ln(groups/beta)`, with the number of reports that noiseless answers could have given."""
         return log_ratio(self.beta, self.groups) + self.spent.bits * _LN2
 
     def size(self, alpha: float) -> GroupSize:
@@ -254,9 +254,9 @@ def released(
 ) -> ReleasedCoherence:
     """Say what costs that were spent, or a filter that watched over them, promise about groups.
 
-    Pure costs add up and go through Theorem 7. Looks of known size count by a union over reports. Anything with a
-    delta, and concentrated costs after conversion to (epsilon, delta), goes through Theorem 8 or, in the modes other
-    than "paper", Theorem 15 with its parameters free. Those theorems ask for deltas of about 1e-50, so
+    Pure costs add up and go through Theorem 7. Noiseless answers of known size count by a union over reports.
+    Anything with a delta, and concentrated costs after conversion to (epsilon, delta), goes through Theorem 8 or, in
+    the modes other than "paper", Theorem 15 with its parameters free. Those theorems ask for deltas of about 1e-50, so
     Gaussian noise earns far less here than Laplace noise of the same strength.
 
     Parameters

@@ -210,7 +210,7 @@ def group_sentences(
             f"about {found.size_needed:,} members would bring it down to that."
         )
     elif found.status == TOO_SMALL:
-        said.append(f"Chance alone exceeds alpha too often here: a distance above {alpha:g} says nothing by itself.")
+        said.append(f"Chance alone exceeds alpha too often here: a distance above {alpha:g} is no evidence by itself.")
     return tuple(said)
 
 
@@ -500,7 +500,8 @@ def judge(
     1. INCOHERENT if the lower Clopper-Pearson limit of the probability of a distance above alpha exceeds both beta and
        the group's noise share. The limit has error level / (groups x learners x lenses), so the probability of any
        false claim against beta is at most `level`. This, and no permutation test, tests the definition.
-    2. TOO SMALL FOR ALPHA if the noise share exceeds beta: then a distance above alpha says nothing about the release.
+    2. TOO SMALL FOR ALPHA if the noise share exceeds beta: then a distance above alpha is no evidence about the
+    release.
        UNDERPOWERED if the floor exceeds alpha / 2.
     3. LEAK BELOW ALPHA if the omnibus test of the learner and lens, corrected for their number, is at most `level`. A
        group is named only if its own p-value, corrected by Holm's method, is too.

@@ -1,4 +1,4 @@
-"""Checks of input at the door: each returns the clean value or raises `InvalidParameter`.
+"""Checks of input on entry: each returns the clean value or raises `InvalidParameter`.
 
 They are apart from the mathematics on purpose, so that a formula reads like its theorem.
 """

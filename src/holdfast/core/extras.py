@@ -42,7 +42,7 @@ _EXTRAS = {
 
 @contextmanager
 def named_extras(extra: str | None = None) -> Iterator[None]:
-    """Name the extra of a package that is missing; also a decorator, for the functions that are doors.
+    """Name the extra of a package that is missing; also a decorator, for public functions.
 
     Parameters
     ----------

@@ -492,7 +492,7 @@ def _number(document: str) -> int:
 
 @contextmanager
 def reading(files: Files | None, *errors: type[BaseException]) -> Iterator[None]:
-    """The files as they were opened, before and after; an engine's errors as one that says nothing about rows."""
+    """The files as they were opened, before and after; an engine's errors as one that reveals nothing about rows."""
     hidden: tuple[type[BaseException], ...] = (*errors, OSError, UnicodeDecodeError)
     try:
         if files is not None:

@@ -41,7 +41,7 @@ class AnalystGuard(Protocol):
 
     @property
     def policy(self) -> Policy:
-        """What is allowed now. It holds no other analyst's share."""
+        """What is allowed now. It holds no other analyst's quota."""
 
     def describe(self) -> dict[str, Any]:
         """Everything that this analyst may see: schema, rows, policy, status, progress, what is left."""
@@ -105,7 +105,7 @@ class AnalystGuard(Protocol):
         """
 
     def leaderboard(self, board: str | None = None) -> Leaderboard:
-        """Who is where on a board, as far as the intervals tell. The name may be left out where there is one board."""
+        """Who is where on a board, as far as the intervals show. The name may be left out where there is one board."""
 
     def remaining(self) -> dict[str, Any]:
         """Return what this analyst, and all together, may still ask."""

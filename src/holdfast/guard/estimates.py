@@ -40,7 +40,7 @@ class Estimate:
     Attributes
     ----------
     cost : Cost or None
-        What a private question would spend; None for a look, which is paid in shares.
+        What a question with noise would spend; None for a noiseless one, which is paid in shares.
     half_width : float or None
         Half the width of the interval at most; for a check how near the truth the guess is if it passes, which is its
         tolerance. None where the answer has no interval, or where none is left. How many rows have a value is not

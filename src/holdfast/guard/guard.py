@@ -43,7 +43,7 @@ DEFAULT_ANALYST = "analyst"
 
 
 class Guard:
-    """A sample behind a door that keeps count.
+    """A data set behind a gateway that keeps count of what was asked.
 
     Questions come from any number of analysts, threads and processes; the ledger decides alone which fit. With
     probability `policy.confidence` every interval that the guard ever gives holds, as `docs/guard-proof.md` proves.
@@ -127,7 +127,7 @@ class Guard:
 
     @property
     def dataset(self) -> str:
-        """The name of the sample's ledger: a salted hash of its content, which tells nothing about the rows."""
+        """The name of the sample's ledger: a salted hash of its content, which reveals nothing about the rows."""
         return self._ledger.dataset
 
     @property
@@ -137,7 +137,7 @@ class Guard:
 
     @property
     def ledger(self) -> Ledger:
-        """The chain of everything that went through this door."""
+        """The chain of everything that went through this guard."""
         return self._ledger
 
     # --- Epochs -------------------------------------------------------------------------------------------------------
@@ -461,7 +461,7 @@ class Guard:
         return self._ledger.look(work)
 
     def leaderboard(self, board: str, *, every: bool = False) -> Leaderboard:
-        """Return who is where on a board, as far as the intervals tell; see `holdfast.guard.leaderboard`."""
+        """Return who is where on a board, as far as the intervals show; see `holdfast.guard.leaderboard`."""
         return leaderboard(self._ledger, board, every=every)
 
     def contest(self, board: str | None = None) -> Contest:
@@ -611,7 +611,7 @@ class LocalAnalystGuard:
 
     @property
     def policy(self) -> Policy:
-        """What is allowed now. It holds no other analyst's share."""
+        """What is allowed now. It holds no other analyst's quota."""
         return Policy.stored(self.describe()["policy"])
 
     def describe(self) -> dict[str, Any]:
@@ -682,7 +682,7 @@ class LocalAnalystGuard:
         return self.ask(Score(scored_on.name, submission, guess, tolerance, name), key=key)
 
     def leaderboard(self, board: str | None = None) -> Leaderboard:
-        """Who is where on a board, as far as the intervals tell. The name may be left out where there is one board."""
+        """Who is where on a board, as far as the intervals show. The name may be left out where there is one board."""
         return self.guard.leaderboard(chosen(self.guard.policy.boards, board).name)
 
     def remaining(self) -> dict[str, Any]:

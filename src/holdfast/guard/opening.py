@@ -414,7 +414,8 @@ class _Search:
                 "them is certified"
             )
             raise LedgerConflict(
-                f"this sample shares rows with {len(overlaps)} that this store guards already ({self._why(overlaps)}), "
+                f"this data set shares rows with {len(overlaps)} that this store guards already "
+                f"({self._why(overlaps)}), "
                 f"so its answers would use the same rows twice; {ways}"
             )
         if self._rights is not None:

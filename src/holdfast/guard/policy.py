@@ -44,10 +44,11 @@ class Policy:
     confidence : float
         Probability that every interval the guard ever gives holds, all analysts and kinds of question together.
     privacy : PureDP, ZCDP or GDP, optional
-        What all private questions together may cost. Without it only looks are answered. Where private questions and
-        looks are mixed, every interval pays for the whole of it from the first question on (`docs/guard-proof.md`),
-        and a pure cap is much the cheaper one: the proof for zCDP goes through (epsilon, delta). With `answers="means"`
-        it is a GDP, a ceiling on what the planned noise may cost: where a narrower plan spends less, less is spent.
+        What all questions with noise (differentially private queries) together may cost. Without it only noiseless
+        questions are answered. Where private and noiseless questions are mixed, every interval pays for the whole of
+        it from the first question on (`docs/guard-proof.md`), and a pure cap is much the cheaper one: the proof for
+        zCDP goes through (epsilon, delta). With `answers="means"` it is a GDP, a ceiling on what the planned noise
+        may cost: where a narrower plan spends less, less is spent.
     accounting : str
         "filter": a cost beyond the cap is refused. "odometer": no cost is refused; `privacy` is then the unit of a
         doubling series of caps, and an interval pays for the first of them that holds what was spent.
@@ -77,7 +78,7 @@ class Policy:
         not share answers, which every answer repeats as an assumption; then each has a part of the failure probability,
         by their share in `analysts`, and nobody's failed checks widen another's intervals.
     spend : PureDP or ZCDP, optional
-        What a private question costs that names no cost.
+        The cost of a private question that names none.
     holdout : str
         Who answers checks: "guess-and-check" (default), without noise, or "thresholdout", Figure 1 of Dwork et al.
         2015, whose noisy threshold the ledger keeps as a secret. It needs a pure cap and the three that follow.

@@ -23,7 +23,7 @@ from holdfast.guard.questions.base import Question
 
 MOST_ROWS = 200_000
 """Practice rows at most: more would only take longer to make."""
-PRACTICE = "practice rows, made from the declared schema: the answer says nothing about the guarded rows"
+PRACTICE = "practice rows, made from the declared schema: the answer is not about the guarded rows"
 _MISSING = 0.1
 _FIRST_DAY = date(1930, 1, 1)
 _DAYS = 36_525

@@ -151,7 +151,7 @@ class Account:
         One that does not count, because it claims nothing or ends the run, is let in beyond the cap on questions.
         """
         if counts and most is not None and self.progress.admitted >= most:
-            raise BudgetExhausted(f"all {most} questions that {who} may ask were asked")
+            raise BudgetExhausted(f"all {most} questions that {who} may ask have been asked")
         kept, spent = self.filter, self.spent
         if cost is not None and kept is not None:
             kept = kept.copy()

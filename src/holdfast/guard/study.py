@@ -227,7 +227,7 @@ class StudyPlan:
 
     @property
     def feasible(self) -> bool:
-        """Whether the intervals say anything."""
+        """Whether the intervals are not vacuous."""
         return self.score < 0.5
 
     def to_dict(self) -> dict[str, Any]:

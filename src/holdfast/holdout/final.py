@@ -202,7 +202,7 @@ class MetricFinalists(Finalists):
 
     @property
     def means(self) -> Array:
-        """The value of each; NaN for one without rows to speak of, which is no error: errors say nothing about rows."""
+        """The value of each; NaN for one without enough rows. That is no error, since errors reveal nothing."""
         values = (getattr(one, "value", None) for one in self.procedures)
         return np.array([math.nan if value is None else float(value) for value in values])
 

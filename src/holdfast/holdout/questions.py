@@ -175,7 +175,7 @@ def claim_mean(rows: Summary, interval: MeanInterval, asked: OneSided, log_share
 
 
 def refuse_unreachable(interval: MeanInterval, asked: OneSided, log_share: float) -> None:
-    """Raise if no rows can show this claim, and say which one some could. Says nothing about the rows."""
+    """Raise if no rows can show this claim, and say which one some could. It reveals nothing about the rows."""
     room = _MARGIN * (interval.high - interval.low)
     if asked.at_least:
         best = interval.at(interval.high, log_share, "lower")[0]
@@ -215,8 +215,8 @@ def refuse_small(tolerance: float, interval: MeanInterval, guess: float, log_sha
 
     It is asked only after rows failed, so it must be true that all rows would have: hence the margin, and the hairs
     off. `least_tolerance` has two of them in it so that its number works, and rows need not be farther off than one;
-    in a range far from zero a hair is wide, and an error between the two would be a failure that nobody pays for. As
-    it is the error says nothing about the rows.
+    in a range far from zero a hair is wide, and an error between the two would be a failure that nobody pays for. In
+    this form the error reveals nothing about the rows.
     """
     if tolerance >= interval.reach(guess, log_share):  # rows with their mean at the guess pass: no search is needed
         return

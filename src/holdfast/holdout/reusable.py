@@ -664,10 +664,10 @@ class ReusableHoldout(Run):
         key: str | None = None,
         weights: object = None,
     ) -> Answer:
-        """Check that the mean, or a metric, is at least (at most) a number: the whole share is on one tail.
+        """Check that the mean, or a metric, is at least (at most) a number. The answer is yes or no.
 
-        Shows a bit. A pass has the claimed half-line, within the range, as interval; a failure has none and says
-        nothing against the claim.
+        The whole error allocation is used for one side. A pass has the claimed half-line, within the range, as
+        interval; a failure has none and is no evidence against the claim.
 
         Examples
         --------

@@ -38,7 +38,7 @@ class SparseValidate(OneOwner):
     An error inside a validation, and a result that is none of the allowed values, depend on the rows. They count as the
     answer `values` (1 in the Boolean case), and the error is not shown: a visible error would be one more answer that
     nobody paid for. Try a validation on training rows first. What interrupts the program (`KeyboardInterrupt`) is
-    raised, and the question counts as failed. How long a validation takes, and what it prints or keeps, can tell
+    raised, and the question counts as failed. How long a validation takes, and what it prints or keeps, can reveal
     something about the rows too; that is not covered. An array is handed over read-only, and a validation that asks
     this holdout a question itself is refused and counts as failed.
 

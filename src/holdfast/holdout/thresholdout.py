@@ -674,7 +674,7 @@ class Draws(Protocol):
 
 
 class ThresholdRun(ThresholdView, OneOwner):
-    """A run of Figure 1 on numbers that were checked at the door; `Thresholdout` is the door."""
+    """A run of Figure 1 on numbers that were checked on entry; `Thresholdout` is the public method."""
 
     #: What reads the parameters back from a state; a run whose claim rests on another theorem has rules of its own.
     _rules_type: ClassVar[type[ThresholdRules]] = ThresholdRules

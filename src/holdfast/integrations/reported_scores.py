@@ -284,7 +284,7 @@ def _left(remaining: Mapping[str, Any]) -> float | None:
 
 
 class GuardedScores(SharedOnCopy):
-    """The scores of models on one benchmark, each checked before it is told.
+    """The scores of models on one benchmark, each checked before it is shown.
 
     `report` takes one value in [0, 1] for each item, by the item's id, and a guess of the score that did not come from
     the benchmark: the score on a development split, say. If the guess is confirmed it is the score that is reported;

@@ -40,7 +40,7 @@ from holdfast.noise.local import (
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """One category of `d`, told truly with odds `e^epsilon` to 1 against each of the others.
+    """One category of `d`, answered truthfully with odds `e^epsilon` to 1 against each of the others.
 
     Warner 1965 for two categories; M_EXP of Gaboardi-Rogers 2018. epsilon-differentially private for the person who
     answers.

@@ -1,4 +1,4 @@
-"""One run of a sparse-vector mechanism: the noisy threshold behind a small door.
+"""One run of a sparse-vector mechanism: the noisy threshold behind a small interface.
 
 The run is the only place that holds secret state. It does not print it, cannot be pickled or copied by accident, and
 refuses to answer in a forked child, because two copies of one run would answer twice as often as was paid for.

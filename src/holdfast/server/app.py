@@ -1,4 +1,4 @@
-"""The application: routes, the door before them, and errors as problems."""
+"""The application: routes, the checks before them, and errors as problems."""
 
 from __future__ import annotations
 

@@ -192,7 +192,8 @@ class Guards:
         if not all(caller.stewards(known.get(dataset)) for dataset in datasets):
             raise Problem(
                 "forbidden",
-                "this sample shares rows with a guard that this token is no steward of; only a steward of both guards "
+                "this data set shares rows with a guard that this token is no steward of; only a steward of both "
+                "guards "
                 "may allow that",
             )
 

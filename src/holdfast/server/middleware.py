@@ -373,7 +373,7 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def check_headers(scope: Scope, most: int) -> None:
-    """Refuse bodies that say they are too large, and packed ones, which could unfold into anything."""
+    """Refuse bodies that say they are too large, and compressed ones, which could expand into anything."""
     headers = dict(scope["headers"])
     named = [name for name, _ in scope["headers"] if name in ONCE]
     if len(named) > len(set(named)):  # which of two is meant, readers would not agree on

@@ -217,7 +217,7 @@ def examine(
     if place.endswith(".csv") and Path(place).is_file():
         with Path(place).open("rb") as file:
             if file.read(6).startswith(_PACKED):
-                raise InvalidParameter("the file must be plain CSV, not packed")
+                raise InvalidParameter("the file must be plain CSV, not compressed")
     wanted = {"place": place, "table": table, "row_key": row_key, "schema": schema, "memory_mb": settings.memory_mb}
     done = sandbox.run(
         "holdfast.server.samples",

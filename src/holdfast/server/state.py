@@ -66,7 +66,7 @@ class Server:
         return await self._working.run(function, *args, **kwargs)
 
     async def check(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Look a token up: short, and on threads of its own, so that slow questions keep nobody at the door."""
+        """Look a token up: short, and on threads of its own, so that slow questions keep nobody waiting."""
         return await self._checking.run(function, *args, **kwargs)
 
     async def read(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -86,7 +86,7 @@ def test_flags() -> None:
     assert interval.dfh(10_000, 50, 0.05, "laplace", "paper").certified
     assert not interval.splitting(10_000, 50, 0.05, method="paper").certified
     assert "not certified" in str(interval.non_adaptive(10_000, 50, 0.05))
-    assert "says nothing" in str(interval.dfh(100, 50, 0.05))
+    assert "no guarantee" in str(interval.dfh(100, 50, 0.05))
 
 
 def test_clipping_is_required_exactly_where_the_proof_uses_it() -> None:

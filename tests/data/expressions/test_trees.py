@@ -23,9 +23,9 @@ def deep(levels: int) -> tree.Node:
     ("node", "said"),
     [
         (deep(tree.DEEPEST), f"expression must be at most {tree.DEEPEST} levels deep"),
-        (tree.And(()), "expression must join at least two with and"),
-        (tree.And((B,)), "expression must join at least two with and"),
-        (tree.Or((B,)), "expression must join at least two with or"),
+        (tree.And(()), "expression must join at least two conditions with and"),
+        (tree.And((B,)), "expression must join at least two conditions with and"),
+        (tree.Or((B,)), "expression must join at least two conditions with or"),
         (tree.Case((), X), "expression must have a branch in case"),
         (tree.Arithmetic("%", X, X), "expression must have whole numbers with %; write floor(x) % 7"),
         (tree.Arithmetic("**", X, X), "expression must have one of "),  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
-"""Run every test of every setting, over processes, and keep each finished part on disk: a run that was interrupted goes
-on where it stopped, and two figures that ask for the same numbers compute them once.
+"""Run every test of every setting, over processes, and keep each finished part on disk: a run that was interrupted
+goes on where it stopped, and two figures that ask for the same numbers compute them once.
 
 A kept part is named by its parameters and by the version of the code and of NumPy, whose streams it depends on.
 """

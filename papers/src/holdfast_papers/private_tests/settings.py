@@ -89,7 +89,7 @@ class Trial:
     noise : str
         Of the release; "none" is the classical test on exact counts. In the local families, the randomizer.
     m : int
-        Replicates of a Monte Carlo method.
+        Number of replicates of a Monte Carlo method.
     on_null : str
         What an inconclusive resample does.
     share : Fraction

@@ -480,7 +480,7 @@ def fixed_question_width(
     Returns
     -------
     float
-        Rounded up; from 0.5 on it says nothing. Time: microseconds.
+        Rounded up; 0.5 or more is vacuous. Time: microseconds.
 
     Examples
     --------

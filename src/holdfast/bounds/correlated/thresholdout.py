@@ -96,7 +96,7 @@ def algorithm_1_epsilon(
 
     One overruling is one run of above-threshold: its noisy threshold costs `Delta/s1`, its comparison `2 Delta/s2`
     however many questions pass, its release `Delta/s3`. Printed, verified. This is differential privacy; under
-    dependent records it must be converted before it says anything about one record.
+    dependent records it must be converted before it guarantees anything about one record.
 
     Returns
     -------

@@ -161,7 +161,7 @@ def guess_and_check_width(
     Returns
     -------
     float
-        From 0.5 on it says nothing. Time: microseconds.
+        A value of 0.5 or more is vacuous. Time: microseconds.
 
     Examples
     --------

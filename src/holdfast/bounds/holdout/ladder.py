@@ -97,7 +97,7 @@ def ladder_width(n: Rows, beta: FailureProbability, submissions: Submissions) ->
     Returns
     -------
     LadderWidth
-        Its value is the half-width; from 0.5 on it says nothing. Time: about a ms.
+        Its value is the half-width; 0.5 or more is vacuous. Time: about a ms.
 
     Examples
     --------

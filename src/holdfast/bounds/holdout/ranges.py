@@ -1,4 +1,4 @@
-"""The ranges of what every holdout bound takes, checked at the door: inside them nothing leaves the floating range."""
+"""The ranges of what every holdout bound takes, checked on entry: inside them nothing leaves the floating range."""
 
 from __future__ import annotations
 

@@ -763,8 +763,8 @@ def thresholdout_accuracy(
     Returns
     -------
     float
-        From 0.5 on it says nothing; `inf` where no accuracy below 1 is proved and no closed form exists. Time: tens of
-        ms; the other methods below one ms.
+        A value of 0.5 or more is vacuous; `inf` where no accuracy below 1 is proved and no closed form exists. Time:
+        tens of ms; the other methods below one ms.
 
     Examples
     --------
@@ -878,7 +878,7 @@ def planned_threshold_accuracy(
     ],
     rows: RowLaw = "identical",
 ) -> float:
-    """How far any shown value may be from the truth when guesses are checked against planned noisy means.
+    """How far any shown value may be from the population value when guesses are checked against planned noisy means.
 
     What is shown is the guess where `|a_j - g_j| <= threshold`, and `a_j` otherwise: a function of `a_j` and `g_j`. So
     the analyst is one of those that the theorem about `a_1 .. a_k` covers, and with probability `1 - beta` all of them

@@ -149,7 +149,7 @@ def sign_comparison_rounds(
 
 
 def best_rounds(n: int, questions: int, beta: float, rounds: int, rows: RowLaw = "identical") -> Width:
-    """The narrower of splitting by rounds, noise with rounds and the one-by-one plan; the choice looks at no data.
+    """The narrower of splitting by rounds, noise with rounds and the one-by-one plan; the choice reads no data.
 
     Examples
     --------

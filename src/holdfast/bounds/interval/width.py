@@ -88,7 +88,7 @@ class Width:
             f"each of {self.questions} answers from {self.n} rows within {self.half_width:.4g} "
             f"at {100 * (1 - self.beta):.6g}% ({self.method}, {self.variant}; {noise})"
         )
-        marks = ["says nothing: 0.5 or more"] if self.vacuous else []
+        marks = ["no guarantee: 0.5 or more"] if self.vacuous else []
         marks += [] if self.certified else ["not certified"]
         return "; ".join([text, *marks])
 

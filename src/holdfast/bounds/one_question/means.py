@@ -831,7 +831,7 @@ def tightest(
 ) -> Family:
     """Return the family among `families` whose interval would be shortest at the guess; the first of equals.
 
-    It looks at no row, so the interval of the family that it picks is valid at the full share. List
+    It reads no row, so the interval of the family that it picks is valid at the full share. List
     "clopper-pearson" only for values declared 0/1. Parameters are those of `expected_half_width`.
 
     Examples

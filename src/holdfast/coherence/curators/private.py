@@ -101,7 +101,7 @@ class NoisyHistogram:
 
 @dataclass(frozen=True)
 class NoisyMarginals:
-    """Noisy counts of several marginals, each with an equal share of epsilon; released as synthetic rows or as counts.
+    """Noisy counts of several marginals, each with an equal part of epsilon; released as synthetic rows or as counts.
 
     Synthetic rows: the marginals are taken in order, and the columns of each that have no value yet are drawn from its
     counts (negative ones as 0) given the columns that have. Columns that share no marginal come out independent.
@@ -158,7 +158,7 @@ class NoisyMarginals:
 
 @dataclass(frozen=True)
 class PrivateNaiveBayes:
-    """Naive Bayes with noisy counts: one table of each column by the target, each with an equal share of epsilon.
+    """Naive Bayes with noisy counts: one table of each column by the target, each with an equal part of epsilon.
 
     `release="counts"` publishes the counts, which `learners.NaiveBayes` reads as a classifier; `release="table"`
     publishes synthetic rows drawn from it, for any learner.

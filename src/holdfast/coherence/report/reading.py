@@ -199,7 +199,7 @@ def _check_distribution(shown: Distribution) -> None:
 def _check_curve(curve: Curve) -> None:
     sizes = {len(curve.alphas), len(curve.above), len(curve.noise)}
     if len(sizes) != 1 or len(curve.alphas) < 2 or min(curve.alphas) < 0 or max(curve.alphas) <= 0:
-        raise InvalidParameter("curves must have a share for each of two alphas or more")
+        raise InvalidParameter("curves must have a proportion for each of at least two alphas")
 
 
 def _check_repeats(found: Repeats) -> None:

@@ -166,7 +166,7 @@ class _Link:
         self.backend = backend if connect is None else connect()
 
     def run(self, work: Callable[[Any], T]) -> T:
-        """Do work with the connection; every error of the database as one that says nothing about rows."""
+        """Do work with the connection; every error of the database as one that reveals nothing about rows."""
         with self._lock:
             try:
                 return work(self.backend)

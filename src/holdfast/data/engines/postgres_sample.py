@@ -278,7 +278,7 @@ class _Link:
 
     @contextmanager
     def connected(self) -> Iterator[Any]:
-        """The connection, for one caller at a time; every error of the database as one that says nothing about rows."""
+        """The connection, for one caller at a time; every error of the database becomes one without rows."""
         import psycopg
 
         with self._lock:

@@ -360,7 +360,7 @@ def _session(given: SparkSession | str | None) -> SparkSession:
 
 @contextmanager
 def _reading(files: Files | None = None) -> Iterator[None]:
-    """The files as they were opened, before and after; every error of Spark as one that says nothing about rows."""
+    """The files as they were opened, before and after; every error of Spark as one that reveals nothing about rows."""
     import pyarrow as pa
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException

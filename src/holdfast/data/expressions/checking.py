@@ -451,7 +451,7 @@ class _Checker:
             case tree.And(operands) | tree.Or(operands):
                 word = "and" if isinstance(node, tree.And) else "or"
                 if len(operands) < 2:
-                    raise InvalidParameter(f"expression must join at least two with {word}")
+                    raise InvalidParameter(f"expression must join at least two conditions with {word}")
                 return self._joined("boolean", [self._wants("boolean", part, word) for part in operands])
             case tree.Case(branches, otherwise):
                 return self._case(branches, otherwise)

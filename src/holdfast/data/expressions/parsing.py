@@ -1,6 +1,6 @@
 """From text to a tree. sqlglot cuts the text into tokens and finds the precedence; nothing it knows beyond that passes.
 
-Three doors, each an allow-list. Tokens: only words, quoted names, texts, numbers and the signs of the language; words
+Three filters, each an allow-list. Tokens: only words, quoted names, texts, numbers and the signs of the language; words
 that are not words of the language become plain names, so that no keyword of any SQL dialect is left. Grammar: sqlglot's
 parser with every function and every special form taken out. Nodes: only the kinds named in `_turn`, and of
 these only the parts named there. The text never reaches an engine: what engines get is compiled from the tree.

@@ -306,5 +306,5 @@ def account_digest(text: str) -> str:
 
 
 def secret_digest(salt: str, text: str) -> str:
-    """Return the digest of a secret state: with a fresh random salt it says nothing about the state."""
+    """Return the digest of a secret state: with a fresh random salt it reveals nothing about the state."""
     return sha256(f"{salt}:{text}")

@@ -79,9 +79,9 @@ class Store(ABC):
     def name_of(self, fingerprint: str) -> str:
         """Return the name of the chain of a sample here: the same for the same rows, and another in every store.
 
-        The fingerprint itself would tell about the rows. It is a function of them that everybody can compute, and the
-        name is on every answer: who knows all rows but one could try candidates for the last until it fitted. The name
-        is a keyed hash, under a salt that does not leave the store.
+        The fingerprint itself would reveal something about the rows. It is a function of them that everybody can
+        compute, and the name is on every answer: who knows all rows but one could try candidates for the last until
+        it fitted. The name is a keyed hash, under a salt that does not leave the store.
 
         Examples
         --------

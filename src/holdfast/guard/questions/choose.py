@@ -45,7 +45,7 @@ class Choose(Question):
     needs_contest: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"kind": "choose", "board": "income", "submissions": [2]}
 
-    board: Annotated[str, TextInput(label="Board", help="The name of the contest's board.", argument=True)]
+    board: Annotated[str, TextInput(label="Board", help="The name of the contest's leaderboard.", argument=True)]
     submissions: Annotated[
         Any,
         NumbersInput(
@@ -58,7 +58,9 @@ class Choose(Question):
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against the policy. The ledger tells later whose submissions they are."""
         if not policy.has_contest:
-            raise QuestionRefused("no rows are reserved for a final of boards here, so there is nothing to choose for")
+            raise QuestionRefused(
+                "this guard reserves no rows for a final of its leaderboards, so there are no submissions to choose"
+            )
         given = self.submissions
         if isinstance(given, (str, bytes)) or not isinstance(given, (list, tuple)) or not 0 < len(given) <= MOST_CHOSEN:
             raise InvalidParameter(f"submissions must be a list of 1 to {MOST_CHOSEN} entries of your own submissions")

@@ -21,7 +21,7 @@ class Close(Question):
     """End the run: show every earlier answer with its exact value. Nothing more can be asked afterwards.
 
     These intervals were certified all along; only showing them was put off. After a close no question is answered,
-    noisy ones included. Where analysts share what they were answered, the steward asks it; where histories are
+    noisy ones included. Where analysts share their answers, the steward asks it; where histories are
     separate, everybody ends their own.
 
     Examples

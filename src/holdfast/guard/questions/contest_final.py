@@ -128,7 +128,7 @@ class ContestFinal(Question):
     ends_run: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"kind": "contest_final", "board": "income"}
 
-    board: Annotated[str, TextInput(label="Board", help="The name of the contest's board.", argument=True)]
+    board: Annotated[str, TextInput(label="Board", help="The name of the contest's leaderboard.", argument=True)]
     default: Annotated[
         Literal["best", "latest"],
         ChoiceInput(
@@ -149,7 +149,9 @@ class ContestFinal(Question):
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the policy."""
         if not policy.has_contest:
-            raise QuestionRefused("no rows are reserved for a final of boards here: open a guard with reserve")
+            raise QuestionRefused(
+                "this guard reserves no rows for a final of its leaderboards: open a guard with reserve"
+            )
         if self.default not in ("best", "latest"):
             raise InvalidParameter(f"default must be one of best, latest, got {str(self.default)[:60]!r}")
         phase = arguments.whole("phase", self.phase, at_least=1, at_most=len(policy.reserve_parts))
@@ -162,7 +164,7 @@ class ContestFinal(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return the winner, and how many pairs are told apart."""
+        """Return the winner, and how many pairs are separated."""
         details, winner = answer["details"], answer["details"]["winner"]
         said = (
             f"“{winner}” is best with {number(answer['value'][winner])}, between {ends(answer['interval'][winner])}. "

@@ -109,7 +109,9 @@ class Correlation(Question):
     show: Show = "value"
     first_low: Annotated[
         float | None,
-        NumberInput(label="First: lowest", help="Least value of the first expression; rows are clipped to it."),
+        NumberInput(
+            label="First: lowest", help="The smallest value of the first expression; smaller values are clipped to it."
+        ),
     ] = None
     first_high: Annotated[
         float | None,
@@ -117,7 +119,10 @@ class Correlation(Question):
     ] = None
     second_low: Annotated[
         float | None,
-        NumberInput(label="Second: lowest", help="Least value of the second expression; rows are clipped to it."),
+        NumberInput(
+            label="Second: lowest",
+            help="The smallest value of the second expression; smaller values are clipped to it.",
+        ),
     ] = None
     second_high: Annotated[
         float | None,

@@ -648,11 +648,15 @@ Stake = Annotated[
 ]
 Low = Annotated[
     float | None,
-    NumberInput(label="Lowest", help="Least value of a number; rows are clipped to it.", group=RANGE),
+    NumberInput(
+        label="Lowest", help="The smallest value that a number can have; smaller values are clipped to it.", group=RANGE
+    ),
 ]
 High = Annotated[
     float | None,
-    NumberInput(label="Highest", help="Greatest value of a number; rows are clipped to it.", group=RANGE),
+    NumberInput(
+        label="Highest", help="The largest value that a number can have; larger values are clipped to it.", group=RANGE
+    ),
 ]
 Default = Annotated[
     float | None,

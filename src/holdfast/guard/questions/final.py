@@ -38,7 +38,7 @@ class Final(Question):
     """End the run: show the exact values of the finalists and certify the chosen claims about them.
 
     All finalists are fixed before the first is read, and everything holds at once with the rest of the run. Every
-    earlier answer is revealed. Nothing can be asked after it. Where analysts share what they were answered, the steward
+    earlier answer is revealed. Nothing can be asked after it. Where analysts share their answers, the steward
     asks it; where histories are separate, everybody ends their own.
 
     Examples

@@ -98,7 +98,7 @@ class Histogram(Question):
         Any,
         TextInput(
             label="Or count them in the cell",
-            help="The cell in which missing values count: a category, or the label of another cell.",
+            help="The cell that missing values are counted in: a category, or the label of another cell.",
             placeholder="other",
             group=NULLS,
         ),
@@ -296,7 +296,8 @@ def nulls_of(
     if column.may_be_missing and not where_present:
         raise InvalidParameter(
             f"values of column {column.name!r} may be missing by the schema; say what that means: where_present=true "
-            f"(shares among the rows that have a value), null_as={labels[-1]!r} (they count with all other rows), or "
+            f"(proportions among the rows that have a value), null_as={labels[-1]!r} (they count with all other "
+            f"rows), or "
             f"null_as={labels[0]!r} or another cell; nothing was spent"
         )
     return None, where_present and column.may_be_missing

@@ -30,7 +30,8 @@ def spend_of(spend: Any, policy: Policy) -> PureDP | ZCDP:
     """
     if policy.privacy is None:
         raise QuestionRefused(
-            "private questions are not allowed here: the policy has no privacy budget. Allowed are questions without "
+            "questions that are answered with noise are not allowed here: the policy has no privacy budget. Allowed "
+            "are questions without "
             "noise, such as check; open a guard with privacy for the others"
         )
     cost = policy.spend if spend is None else spend

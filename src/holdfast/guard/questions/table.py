@@ -136,7 +136,10 @@ class Table(Question):
     q: Annotated[
         float | None,
         NumberInput(
-            label="Or its quantile of level", help="A quantile instead of the mean; 0.5: median.", above=0, below=1
+            label="Or its quantile of level",
+            help="Compute this quantile instead of the mean, such as 0.5 for the median.",
+            above=0,
+            below=1,
         ),
     ] = None
     low: Low = None

@@ -125,7 +125,7 @@ class Test(Question):
         Sequence[Any] | None,
         TextsInput(
             label="Its missing values count as",
-            help="The category in which missing values count; give the option once for each column.",
+            help="The category that missing values are counted in; give the option once for each column.",
             metavar="A",
         ),
     ] = None

@@ -75,7 +75,7 @@ class Validate(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the condition and the share."""
+        """Return the condition and the proportion."""
         return f"{rows_text(asked)[0]}: at least {number(asked['at_least'])}?"
 
     @classmethod

@@ -94,7 +94,7 @@ def guess_sentence(asked: Mapping[str, Any], answer: Mapping[str, Any], whose: s
 
 def claim_sentence(answer: Mapping[str, Any]) -> str:
     """Return what became of a claim, and the interval where noise has paid for it."""
-    said = "The claim holds." if answer["passed"] else "The claim is not shown to hold. That says nothing against it."
+    said = "The claim holds." if answer["passed"] else "The claim is not shown to hold. This is no evidence against it."
     return said if answer["value"] is None else f"{said} The truth is between {ends(answer['interval'])}."
 
 

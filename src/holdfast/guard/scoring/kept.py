@@ -1,4 +1,4 @@
-"""Predictions that are kept until the final of a contest: packed into a text, as a secret of the ledger.
+"""Predictions that are kept until the final of a contest: compressed into a text, as a secret of the ledger.
 
 A final compares submissions on rows that none of them was scored on, so it needs the predictions again. They are what
 an analyst sent, and nothing of a row is in them. They are kept under their digest: the same predictions are kept once.
@@ -22,7 +22,7 @@ from holdfast.guard.scoring.predictions import Predictions
 PREFIX = "submission:"
 """How the names of these secrets begin."""
 MOST = 64 << 20
-"""Letters that one packed submission may have."""
+"""Letters that one compressed submission may have."""
 
 
 def name_of(digest: str) -> str:
@@ -54,14 +54,15 @@ def pack(given: Predictions) -> dict[str, Any]:
     keys, values = _packed(given.keys), _packed(given.values)
     if len(keys["data"]) + len(values["data"]) > MOST:
         raise InvalidParameter(
-            f"predictions must be at most {MOST >> 20} MiB once packed: this board keeps them until the final of the "
+            f"predictions must be at most {MOST >> 20} MiB once compressed: this leaderboard keeps them until the "
+            f"final of the "
             "contest; send fewer digits, or leave out the rows that are not there"
         )
     return {"keys": keys, "values": values, "count": given.count}
 
 
 def unpack(packed: Mapping[str, Any], digest: str) -> Predictions:
-    """Predictions that were packed."""
+    """Predictions that were compressed."""
     return Predictions(_unpacked(packed["keys"]), _unpacked(packed["values"]), digest, int(packed["count"]))
 
 

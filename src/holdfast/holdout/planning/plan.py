@@ -205,7 +205,7 @@ class PlannedMethod:
     """What one method certifies for the use that was planned; lengths in the unit of the values.
 
     `n_required` is the least number of rows for the wanted half-width; where none was asked for and the width is
-    vacuous, the least number at which the method says anything. None: more than 10**15. `max_questions` and
+    vacuous, the least number at which the method guarantees anything. None: more than 10**15. `max_questions` and
     `max_failures` are for the wanted half-width at `n`; `max_failures` is None where not even a run without failures
     fits. `reference` marks the limit, which is not a method for adaptive use.
     """
@@ -472,11 +472,11 @@ def plan(
     guess: float | bool | None = None,
     binary: bool = False,
 ) -> HoldoutPlan:
-    """Compare every method's guaranteed half-width for a use of a holdout, best first.
+    """Compare the half-width that every method guarantees for a use of a holdout, with the recommended one first.
 
-    All answers of a run are within the half-width of the truth at once, with the given confidence, against any analyst
-    who chooses questions after seeing earlier answers. Give `n` to see widths, `half_width` to see the rows that each
-    method needs, both to see also how many questions and failures fit.
+    All answers of a run are within the half-width of the population value at once, with the given confidence, against
+    any analyst who chooses questions after seeing earlier answers. Give `n` to see widths, `half_width` to see the
+    rows that each method needs, both to see also how many questions and failures fit.
 
     Parameters
     ----------

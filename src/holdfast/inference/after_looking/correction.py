@@ -55,7 +55,7 @@ class Correction:
     >>> print(AfterLooking(1000).record(PureDP(0.02)).correct(0.001))
     adjusted p 0.003081 (ordinary 0.001): rejected at 0.05
       reject when the ordinary p is at most 0.02193 (pure privacy)
-      rests on p-value.level-after-pure-dp (epsilon=0.02, n=1000); rows independent, neighbours replace one row
+      guarantee: p-value.level-after-pure-dp (epsilon=0.02, n=1000); rows independent, neighbours replace one row
     """
 
     alpha: float
@@ -99,7 +99,7 @@ class Correction:
             lines.append(f"reject when the ordinary p is at most {where}, below any float ({self.route})")
         else:
             lines.append(f"reject when the ordinary p is at most {self.level.value:.4g} ({self.route})")
-        lines.append(f"rests on {self.guarantee}")
+        lines.append(f"guarantee: {self.guarantee}")
         return "\n  ".join(lines)
 
 

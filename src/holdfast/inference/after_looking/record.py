@@ -196,8 +196,8 @@ class AfterLooking:
     def adjusted(self, p: float) -> float:
         """Return the adjusted p-value: the smallest `alpha` at which `p` is rejected, 1 if there is none.
 
-        Non-decreasing in `p` and never below it. Cost: microseconds after looks, milliseconds after pure privacy, about
-        a second after approximate or concentrated privacy.
+        Non-decreasing in `p` and never below it. Cost: microseconds after noiseless steps, milliseconds after pure
+        privacy, about a second after approximate or concentrated privacy.
         """
         p = arguments.probability("p", p, zero=True, one=True)
         found = min((route.adjusted(p) for route in self._routes()), default=1.0)
@@ -217,8 +217,8 @@ class AfterLooking:
 
         Works with any SciPy or statsmodels test: what it returns may be a number, a pair `(statistic, p-value)` or an
         object with `pvalue`. `function` is called with the other arguments as they are. The p-value must be valid for a
-        test fixed in advance; nothing else is asked of it. What is published of the result is a look at the data
-        itself: before further choices are made from it, use `decide`, or record what was shown.
+        test fixed in advance; nothing else is asked of it. What is published of the result reveals something about
+        the data itself: before further choices are made from it, use `decide`, or record what was shown.
 
         Examples
         --------
@@ -286,7 +286,7 @@ class AfterLooking:
         """Return the max-information of what was recorded, which has an order: private steps first.
 
         Only for those who need max-information itself; levels and adjusted p-values use the smaller transfer bound,
-        which has no order. An approximately private step after a look is refused.
+        which has no order. An approximately private step after a noiseless one is refused.
 
         Raises
         ------
@@ -300,7 +300,7 @@ class AfterLooking:
         >>> looking.max_information(0.025)
         Traceback (most recent call last):
             ...
-        holdfast.errors.LedgerConflict: an approximately private step cannot be added after a look: ...
+        holdfast.errors.LedgerConflict: an approximately private step cannot be added after a noiseless step: ...
         >>> round(looking.level(0.05).value, 6)
         0.001585
         """

@@ -204,8 +204,8 @@ def _table(
 class Selected:
     """A candidate that was chosen privately, what it cost, and among how many it was chosen.
 
-    Record it before testing: `looking.record(choice)`. `values` lets the record read it as a look with that many
-    outcomes too, so that its level is never below Bonferroni's.
+    Record it before testing: `looking.record(choice)`. `values` lets the record price it as a noiseless step with
+    that many outcomes too, so that its level is never below Bonferroni's.
 
     Examples
     --------

@@ -223,12 +223,12 @@ VarianceMethod = Literal["best", "small-variance", "sign-comparison-rates", "noi
 class SmallVarianceAnswers(HorizonAnswerer):
     """Answers adaptively chosen means that are mostly below `level`, or above `1 - level`, of their range.
 
-    A [0,1] function of mean p has variance at most `p (1 - p)`. Such a question tells less about the rows and is moved
-    less by what was told. Each interval follows the variance that is left possible by the answer itself, so nothing is
-    promised about the means: one that turns out not to be near an end has a wider interval and charges more. With
-    Theorem D' (`interval.sign-comparison-rates`) what is charged makes later intervals a little wider; with Theorem C
-    (`interval.small-variance`) it is taken off a horizon, up to `1/(4 level (1 - level))` questions, and when the worst
-    case of the next question no longer fits, it is refused.
+    A [0,1] function of mean p has variance at most `p (1 - p)`. Such a question reveals less about the rows and is
+    moved less by what was revealed. Each interval follows the variance that is left possible by the answer itself, so
+    nothing is promised about the means: one that turns out not to be near an end has a wider interval and charges
+    more. With Theorem D' (`interval.sign-comparison-rates`) what is charged makes later intervals a little wider;
+    with Theorem C (`interval.small-variance`) it is taken off a horizon, up to `1/(4 level (1 - level))` questions,
+    and when the worst case of the next question no longer fits, it is refused.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ class SmallVarianceAnswers(HorizonAnswerer):
 
     @property
     def half_width(self) -> float:
-        """The half-width of a question of mean `level`, as a share of the declared range."""
+        """The half-width of a question of mean `level`, as a part of the declared range."""
         return up(self.plan.typical_width + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     @property

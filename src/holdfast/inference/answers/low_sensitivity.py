@@ -27,7 +27,7 @@ from holdfast.noise.rounded_gaussian import fine_grid, rounded_gaussian
 class LowSensitivityAnswers(Answerer):
     """Answers up to `questions` adaptively chosen statistics of sensitivity `c` with Gaussian noise.
 
-    The truth that the intervals are about is the statistic's expectation on `n` fresh rows. For a biased statistic that
+    The value that the intervals are about is the statistic's expectation on `n` fresh rows. For a biased statistic that
     is not the population's own value; a trimmed mean, a loss at a fixed model, a U-statistic are typical uses.
     Replacing any one row, whatever the rows are, must move the statistic *as computed* by at most `c`: that is the
     caller's promise and cannot be checked here.

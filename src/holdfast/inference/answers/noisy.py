@@ -43,7 +43,7 @@ class NoisyAnswers(Answerer):
 
     @property
     def half_width(self) -> float:
-        """Half the length of every interval, as a share of the declared range; rounding included."""
+        """Half the length of every interval, as a part of the declared range; rounding included."""
         return up(self.width.half_width + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     def half_width_of(self, question: int) -> float:
@@ -52,7 +52,7 @@ class NoisyAnswers(Answerer):
         return self.half_width
 
     def sigma(self, question: int) -> float:
-        """Return the noise scale of question number `question`, counted from 1, as a share of the declared range."""
+        """Return the noise scale of question number `question`, counted from 1, as a part of the declared range."""
         return self.width.sigma_of(question)
 
     @abstractmethod

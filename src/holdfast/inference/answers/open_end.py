@@ -62,16 +62,16 @@ class OpenAnswers(Answerer):
 
     @property
     def half_width(self) -> float:
-        """The half-width of the next question, as a share of the declared range; rounding included."""
+        """The half-width of the next question, as a part of the declared range; rounding included."""
         return self.half_width_of(min(self.asked + 1, MOST_OPEN))
 
     def half_width_of(self, question: int) -> float:
-        """Return the half-width of question number `question`, counted from 1, as a share of the declared range."""
+        """Return the half-width of question number `question`, counted from 1, as a part of the declared range."""
         question = arguments.whole("question", question, at_least=1, at_most=MOST_OPEN)
         return up(self.plan.half_width(question) + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     def sigma(self, question: int) -> float:
-        """The noise scale of question number `question`, as a share of the declared range; the same for all."""
+        """The noise scale of question number `question`, as a part of the declared range; the same for all."""
         arguments.whole("question", question, at_least=1, at_most=MOST_OPEN)
         return self.plan.sigma
 

@@ -118,7 +118,7 @@ _WIDTHS: tuple[tuple[str, str, Callable[..., Width], str], ...] = (
 def answer_plan(n: int, questions: int, confidence: float) -> AnswerPlan:
     """Compare every valid way to answer `questions` adaptively chosen means without a guess.
 
-    The choice looks at no data, so the winner's guarantee holds unchanged. If you can guess the answers, see
+    The choice reads no data, so the winner's guarantee holds unchanged. If you can guess the answers, see
     `holdfast plan`: checking a guess needs no noise and is narrower while few guesses fail.
 
     Parameters

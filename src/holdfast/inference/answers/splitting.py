@@ -25,7 +25,7 @@ Family = Literal["kl", "hoeffding"]
 
 
 class SplitAnswers(Answerer):
-    """Answers question j with the exact mean over the j-th part of the rows, and never looks at those rows again.
+    """Answers question j with the exact mean over the j-th part of the rows, and never reads those rows again.
 
     Part j is independent of everything that went before, so a classical interval holds for each question at
     `beta/questions`, and all of them hold at once. Rows must be independent and identically distributed.
@@ -90,7 +90,7 @@ class SplitAnswers(Answerer):
 
     @property
     def half_width(self) -> float:
-        """Hoeffding's half-width, as a share of the declared range; no interval has a longer half."""
+        """Hoeffding's half-width, as a part of the declared range; no interval has a longer half."""
         return self.width.half_width
 
     @property

@@ -24,10 +24,11 @@ class ThresholdAnswers(GaussianAnswers):
     """Checks guesses of up to `questions` means against noisy means of `n` rows, with a certified accuracy.
 
     A guess within `threshold` of the noisy mean passes and is shown again; for any other the noisy mean is shown. With
-    probability `confidence` every shown value is within `accuracy` of the truth: the half-width of `GaussianAnswers`,
-    plus the threshold where the guess passed. Every question may fail: there is no budget of overfits. The guesses must
-    come from other rows. `GaussianAnswers` has the narrower interval; this is for guesses that should be
-    kept where they are right, as the reusable holdout's Thresholdout does at sizes where it certifies nothing.
+    probability `confidence` every shown value is within `accuracy` of the population value: the half-width of
+    `GaussianAnswers`, plus the threshold where the guess passed. Every question may fail: there is no budget of
+    overfits. The guesses must come from other rows. `GaussianAnswers` has the narrower interval; this is for guesses
+    that should be kept where they are right, as the reusable holdout's Thresholdout does at sizes where it certifies
+    nothing.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class ThresholdAnswers(GaussianAnswers):
     confidence : float
         Probability that all intervals hold, in (0, 1).
     threshold : float, optional
-        How far a guess may be from the noisy mean, as a share of the declared range, in [0, 1); `4/sqrt(n)`, as in the
+        How far a guess may be from the noisy mean, as a part of the declared range, in [0, 1); `4/sqrt(n)`, as in the
         published experiments, if not given, and at most 0.5.
     method, rows, source
         As for `GaussianAnswers`.
@@ -74,7 +75,7 @@ class ThresholdAnswers(GaussianAnswers):
 
     @property
     def accuracy(self) -> float:
-        """How far any shown value may be from the truth, as a share of the declared range."""
+        """How far any shown value may be from the population value, as a part of the declared range."""
         return up(self.half_width + self.threshold)
 
     def parameters(self) -> dict[str, Any]:

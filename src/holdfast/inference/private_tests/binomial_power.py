@@ -70,7 +70,7 @@ def rows_for_power(
     """
     target = arguments.probability("target", target)
     if theta0 == theta1:
-        raise InvalidParameter("theta1 must differ from theta0: no number of records tells equal proportions apart")
+        raise InvalidParameter("theta1 must differ from theta0: no number of records can separate equal proportions")
 
     def enough(n: int) -> bool:
         found = power(n, theta0, theta1, epsilon=epsilon, delta=delta, alpha=alpha, alternative=alternative)

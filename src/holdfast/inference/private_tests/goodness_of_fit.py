@@ -393,7 +393,7 @@ def gof(
     alpha : float
         The significance level.
     m : int
-        Replicates of a Monte Carlo method.
+        Number of replicates of a Monte Carlo method.
     minimum_expected : float
         Below this expected count an asymptotic method is NULL and spends nothing.
     n, neighbours
@@ -450,7 +450,7 @@ class GofBatch:
 
     @property
     def rate(self) -> float:
-        """Share of rejections: level under the null, power under an alternative."""
+        """Proportion of rejections: level under the null, power under an alternative."""
         return float(self.reject.mean())
 
 

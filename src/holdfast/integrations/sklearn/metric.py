@@ -72,7 +72,7 @@ class Metric(ABC):
 
     @property
     def declared(self) -> dict[str, Any]:
-        """What the holdout is told about the values of finalists."""
+        """What is declared to the holdout about the values of finalists."""
         return {}
 
     def signed(self, value: float) -> float:

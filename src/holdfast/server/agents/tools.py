@@ -519,7 +519,7 @@ class Tools:
             return self._submit_rule(given)
         sent = given["predictions"] if chosen == ["predictions"] else self._file(given["file"])
         if not isinstance(sent, (Mapping, Path)):
-            raise InvalidParameter("predictions must be an object: row keys to predictions")
+            raise InvalidParameter("predictions must be an object that maps row keys to predictions")
         board = given.get("board")
         how: dict[str, Any] = {name: given[name] for name in ("guess", "name", "key") if name in given}
         return self._told(self._guard.submit(sent, board=board, **how))
@@ -531,7 +531,7 @@ class Tools:
         if odd:
             raise InvalidParameter(f"{odd[0]} must be left out with a rule")
         if "guess" not in given:
-            raise InvalidParameter("submit lacks guess: the share of right predictions on data of your own")
+            raise InvalidParameter("submit needs guess: the proportion of right predictions on data of your own")
         if not isinstance(given["rule"], str):
             raise InvalidParameter("rule must be a text: a row expression")
         right: dict[str, Any] = {"=": [to_json(parse(given["rule"])), {"column": self._label}]}

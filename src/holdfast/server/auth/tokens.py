@@ -113,7 +113,7 @@ class Caller:
 
 
 def caller_of(request: Request) -> Caller:
-    """Whoever sent the request; the door has checked the token before anything else was read."""
+    """Whoever sent the request; the middleware has checked the token before anything else was read."""
     found = getattr(request.state, "caller", None)
     if not isinstance(found, Caller):
         raise Problem("unauthenticated", "send a token as `Authorization: Bearer hf_...`")

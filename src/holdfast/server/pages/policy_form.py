@@ -127,7 +127,7 @@ def shares_of(text: str) -> dict[str, float]:
         name, _, share = line.rpartition(" ")
         percent = share.endswith("%")
         if not name.strip():
-            raise InvalidParameter("analysts must be lines of a name and a share, such as `ann 0.5` or `ann 50%`")
+            raise InvalidParameter("analysts must be lines of a name and a quota, such as `ann 0.5` or `ann 50%`")
         if name.strip() in found:
             raise InvalidParameter(f"analysts must be named once each; {name.strip()[:60]!r} is there twice")
         found[name.strip()] = number_of("share", share.rstrip("%")) / (100 if percent else 1)

@@ -319,7 +319,7 @@ def _candidates(guard: Guard, question: Mapping[str, Any], analyst: str) -> Iter
 # What a glance at a guard will tell: what is left, how sharp the next answer would be, and what happened last.
 
 _VACUOUS = 0.5
-"""The half-width from which on an interval for a proportion says nothing."""
+"""The half-width from which on an interval for a proportion is vacuous."""
 _PLAIN: dict[str, tuple[str, dict[str, Any]]] = {"check": ("A check", {"guess": 0.5}), "mean": ("A noisy mean", {})}
 """The questions that an outlook estimates: their kind, what they are called, and their fields."""
 _SHOWN = 25

@@ -165,7 +165,7 @@ class Wrapped(Answerer):
 
     @property
     def tolerance(self) -> float | None:
-        """How far a guess may be off at the next question; None where it says nothing, or there is no next one."""
+        """How far a guess may be off at the next question; None where it is vacuous, or there is no next one."""
         try:
             return None if self._tolerance is None else self._tolerance()
         except BudgetExhausted:

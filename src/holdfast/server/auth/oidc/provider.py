@@ -76,7 +76,7 @@ class Outbound(httpx.BaseTransport):
         except (httpx.TransportError, OSError) as error:
             raise Unavailable(type(error).__name__) from None
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise Unavailable("it packs its answers, which could unfold into anything")
+            raise Unavailable("it compresses its answers, which could expand into anything")
         return httpx.Response(response.status_code, headers=response.headers, content=body, request=request)
 
     def check(self, address: str) -> str:
