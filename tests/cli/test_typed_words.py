@@ -43,6 +43,19 @@ def test_help_is_a_command_too(words: str, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == expected
 
 
+@pytest.mark.parametrize("guess", [["0.5"], ["--guess", "0.5"], ["--guess=0.5"]])
+def test_the_guess_of_a_check_may_follow_its_expression(
+    guess: list[str], rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = str(tmp_path / "ledger.db")
+    assert run(["guard", "open", ledger, str(rows), "--questions", "9", "--failures", "1"]) == 0
+    assert "9 questions, 1 failed check\n" in capsys.readouterr().out
+    assert run(["ask", "check", ledger, "age < 40", *guess, "--estimate", "--json"]) == 0
+    assert _json(capsys)["admitted"]
+    assert run(["ask", "check", ledger, "age < 40"]) == 2
+    assert "Missing option '--guess'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "meant"), [("check", "ask check"), ("gof", "test gof"), ("open", "guard open"), ("show", "guard show")]
 )
@@ -51,7 +64,9 @@ def test_a_command_of_a_group_is_suggested(words: str, meant: str, capsys: pytes
     assert f"Did you mean `holdfast {meant}`" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", ["10000 1000", "10,000 1e3", "--n 1e4 1000", "--rows 10_000 --questions 1,000"])
+@pytest.mark.parametrize(
+    "words", ["10000 1000", "10,000 1e3", "--n 1e4 1000", "--rows 10_000 --questions 1,000", "--rows 1e4 -q 1000"]
+)
 def test_numbers_as_people_write_them(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--n", "10000", "--questions", "1000", "--json"]) == 0
     expected = _json(capsys)

@@ -115,6 +115,8 @@ def finish(words: str, command: Any) -> None:
     for parameter in command.params:
         if parameter.opts == ["--n"]:
             parameter.opts.append("--rows")
+        if parameter.opts == ["--questions"]:
+            parameter.opts.append("-q")
         if parameter.param_type_name == "argument" and parameter.metavar is None:
             parameter.metavar = "DATA" if parameter.name == "sample" else str(parameter.name).upper()
     typed_words.understand(command)

@@ -490,7 +490,7 @@ def _print(found: dict[str, Any], as_json: bool, notes: Sequence[str] = ()) -> N
             ("answered", f"{found['progress']['answered']}, {found['progress']['failed']} failed"),
             ("left", _left(found["remaining"])),
             *((f"left for {name}", _left(left)) for name, left in found["analysts"].items()),
-            ("free when asked again", {"asker": "for who asked it", "everyone": "for everyone"}[policy["repeats"]]),
+            ("free when asked again", _FREE_FOR[policy["repeats"]]),
             ("expires", policy["expires"] or "never"),
             ("ledger entries", found["entries"]),
             *([("shares rows", _SHARES.format(found["overlaps"]))] if found.get("overlaps") else []),
@@ -526,9 +526,24 @@ def _not_compared(number: int) -> str:
 
 
 def _left(left: dict[str, Any]) -> str:
-    parts = [f"{v:g} {k}" for k, v in left.items() if isinstance(v, (int, float))]
+    parts = [_so_much(name, value) for name, value in left.items() if isinstance(value, (int, float))]
     parts += [f"spent {_cost(v)}" for k, v in left.items() if k == "spent"]
     return ", ".join(parts) or "no cap"
+
+
+_FREE_FOR = {"asker": "for the analyst who asked it", "everyone": "for everyone"}
+
+
+def _so_much(name: str, value: float) -> str:
+    """Return what is left of one budget, in words.
+
+    Examples
+    --------
+    >>> _so_much("failures", 1), _so_much("questions", 98), _so_much("epsilon", 0.05)
+    ('1 failed check', '98 questions', '0.05 epsilon')
+    """
+    words = {"failures": ("failed check", "failed checks"), "questions": ("question", "questions")}
+    return f"{value:g} {words[name][value != 1] if name in words else name}"
 
 
 def _cost(cost: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.simulation.run import Simulated
 
 _COLUMNS = (
-    "answerer",
+    "method",
     "certified",
     "coverage",
     "95% limits",
@@ -31,6 +31,11 @@ _COLUMNS = (
     "failures",
     "refused",
 )
+_EXPLAINED = """\
+coverage: the proportion of analyses in which every interval held; the 95% limits account for the number of runs.
+used: the largest error of an analysis as a part of its interval's half-width; above 1, an interval missed.
+mean error, worst error: averages over the analyses; largest: the largest error of all.
+believed: the score that the analyst ends with; true: the same score in the population. Near is better."""
 #: Questions in all from which more than one process pays.
 _LARGE = 200_000
 
@@ -146,6 +151,7 @@ def _run_all(
 
 def _show(title: str, found: list[Simulated], left_out: dict[str, str], confidence: float, plot: Path | None) -> None:
     output.table(title, _COLUMNS, [_row(s) for s in found])
+    output.say(_EXPLAINED)
     for name, why in left_out.items():
         output.say(f"{name} left out: {why}.")
     for s in found:
@@ -202,4 +208,4 @@ def _list(as_json: bool) -> None:
         return
     output.table("analysts", ("name", "what it does"), [(e["name"], e["title"]) for e in listed["analysts"]])
     rows = [(e["name"], e["title"], "yes" if e["certified"] else "no") for e in listed["answerers"]]
-    output.table("answerers", ("name", "what it does", "certified"), rows)
+    output.table("methods", ("name", "what it does", "certified"), rows)

@@ -64,10 +64,28 @@ def understand(command: Any) -> None:
     parse = command.parse_args
 
     def parse_args(ctx: Any, arguments: list[str]) -> Any:
-        words = list(_with_plain_numbers(arguments, numbers))
+        words = list(_with_plain_numbers(_with_guess(command, arguments), numbers))
         return parse(ctx, _with_ledger(command, names, words) if names[:1] == ["ledger"] else words)
 
     command.parse_args = parse_args
+
+
+def _with_guess(command: Any, arguments: Sequence[str]) -> list[str]:
+    """The words with `--guess` before a number that ends them, where the command needs a guess and none is named."""
+    needed = any(parameter.required and parameter.opts == ["--guess"] for parameter in command.params)
+    words = [_Word(word) for word in arguments]
+    if not needed or any(word.split("=")[0] == "--guess" for word in words):
+        return list(words)
+    positional = _positional(command, words)
+    last = positional[-1] if len(positional) > 1 and _is_number(positional[-1]) else None
+    return [part for word in words for part in (("--guess", str(word)) if word is last else (str(word),))]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except InvalidOperation:
+        return False
 
 
 def _number_options(command: Any) -> Iterator[str]:

@@ -85,8 +85,8 @@ def _advice(plan: HoldoutPlan) -> str:
     after = f" and {row.half_width:.3g} after {plan.failures:,}" if plan.failures else ""
     shown = "" if row.corrected is None else f", and corrected values are within {row.corrected:.3g}"
     return (
-        f"Use {_title(row)} (ReusableHoldout): a pass certifies a guess to as little as {row.before_failures:.3g} "
-        f"before any failure{after}{shown}."
+        f"Use {_title(row)} (ReusableHoldout): a pass certifies a guess to within {row.before_failures:.3g} at best "
+        f"before any failed check{after}{shown}."
     )
 
 
