@@ -79,8 +79,8 @@ class IndividualFilter(NoCopy, Fixed):
         Parameters
         ----------
         costs : array of float
-            What each row would pay for this answer, one number a row, at least 0. For Gaussian noise on a sum of rows,
-            `gaussian_row_costs`, with `order` the filter's own.
+            What each row would pay for this answer, one number per row, at least 0. For Gaussian noise on a sum of
+            rows, `gaussian_row_costs`, with `order` the filter's own.
 
         Returns
         -------
@@ -176,7 +176,7 @@ def gaussian_row_costs(values: ArrayLike, sigma: float, order: float | None = No
     Parameters
     ----------
     values : array of float
-        One number a row, or one vector a row in a two-dimensional array.
+        One number per row, or one vector per row in a two-dimensional array.
     sigma : float
         The noise's standard deviation, above 0.
     order : float, optional

@@ -70,7 +70,7 @@ def in_order(values: Floats, inside: Bools, weights: Floats | None, counts: Whol
     return area, n_in, n_out
 
 
-# Distances of overlapping groups, given as one truth value a row and group.
+# Distances of overlapping groups, given as one truth value per row and group.
 #
 # Every mask has to be put into the order of the predictions. Eight masks share one pass for that, as the bits of a
 # byte. Then a group costs what its members cost; where predictions take few different values, members are not even
@@ -427,7 +427,7 @@ class Partition:
 
 
 Masks = Partition | NDArray[Any] | Iterable[Any]
-"""Groups: a `Partition`, a matrix with one row of truth values a group, or an iterator of such rows."""
+"""Groups: a `Partition`, a matrix with one row of truth values per group, or an iterator of such rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,7 +486,7 @@ def group_distances(
     Parameters
     ----------
     predictions : array or Ranked
-        One number a row. `rank(predictions)` sorts once for many calls.
+        One number per row. `rank(predictions)` sorts once for many calls.
     inside : array of bool
         Whether the row was in the released half.
     groups : Partition, array of bool (groups x rows), or iterable of arrays of bool

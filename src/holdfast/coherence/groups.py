@@ -24,7 +24,7 @@ LARGEST_COLLECTION = 100_000
 _MOST_VALUES = 200
 
 Rule = str | Callable[[Table], Any] | Any
-"""An expression (`"SEX = 2 and AGEP between 18 and 25"`), a function of the table, or one truth value a row."""
+"""An expression (`"SEX = 2 and AGEP between 18 and 25"`), a function of the table, or one truth value per row."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class GroupPlan:
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """Disjoint groups: one packed mask, or one code a row."""
+    """Disjoint groups: one packed mask, or one code per row."""
 
     names: tuple[str, ...]
     bits: NDArray[np.uint8] | None

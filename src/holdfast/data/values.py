@@ -24,7 +24,7 @@ _SUM_ERROR = 1e-13
 _BLOCK, _SQUARES = 1 << 20, 1 << 14
 
 Rows = npt.ArrayLike | Iterable[npt.ArrayLike]
-"""An array with one value a row, or an iterator of such arrays: chunks, in row order."""
+"""An array with one value per row, or an iterator of such arrays: chunks, in row order."""
 
 
 @dataclass(slots=True, repr=False)
@@ -88,13 +88,13 @@ def summarise(
     squares: bool = False,
     name: str = "values",
 ) -> Summary:
-    """Check one value a row against a declared range and sum the values up.
+    """Check one value per row against a declared range and sum the values up.
 
     Parameters
     ----------
     values : array or iterator of arrays
-        One number a row: an array, a list, a data-frame column, or an iterator of chunks in row order (a generator, or
-        `iter` of a list of arrays). Chunks are read once and let go, so the whole need not fit in memory.
+        One number per row: an array, a list, a data-frame column, or an iterator of chunks in row order (a generator,
+        or `iter` of a list of arrays). Chunks are read once and let go, so the whole need not fit in memory.
     n : int
         Number of rows there must be.
     low, high : float

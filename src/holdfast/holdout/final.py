@@ -84,7 +84,7 @@ def split_of(claims: Any = "intervals") -> dict[str, float]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Finalists:
-    """The columns of a final, one line a candidate, and what they add up to. Secret until the final shows them.
+    """The columns of a final, one line per candidate, and what they add up to. Secret until the final shows them.
 
     For 0/1 columns counts are enough: how many ones each has, and on how many rows each beats each other. Bets with
     predictable sizes are placed on the rows themselves, in an order that was fixed before them. Where only counts are
@@ -147,7 +147,7 @@ class Finalists:
         return MixtureBets.of_counts(counts, -1.0, 1.0).interval(log_share, "upper")[1]
 
     def _bets(self, values: Array, low: float, high: float, alike: bool) -> Bets | MixtureBets:
-        """Bets on one value a row, in an order that was fixed before the rows and is not that of a sorted file."""
+        """Bets on one value per row, in an order that was fixed before the rows and is not that of a sorted file."""
         return Bets.on(values[order(self.n)], low, high) if alike else MixtureBets.on(values, low, high)
 
     def ranks(self, log_level: float, forecast: Forecast | None, alike: bool) -> Ranks:

@@ -127,7 +127,7 @@ class Units:
 
     @classmethod
     def of(cls, groups: Any, n: int) -> Units:
-        """From one label a row."""
+        """From one label per row."""
         labels = np.asarray(groups)
         if labels.shape != (n,):
             raise InvalidParameter(f"groups must have one label per row, {n} in all, got shape {labels.shape}")
@@ -143,7 +143,7 @@ class Units:
         return self.sizes.size
 
     def means(self, values: Rows, name: str) -> npt.NDArray[np.float64]:
-        """Return the mean of each group, of one value a row."""
+        """Return the mean of each group, of one value per row."""
         read = np.concatenate([*chunks(values, name), np.empty(0)]).astype(np.float64)
         if read.size != self.codes.size:
             raise InvalidParameter(f"{name} must have one number per row, {self.codes.size} in all, got {read.size}")
@@ -425,7 +425,7 @@ class _Readable(Protocol):
 class ReusableHoldout(Run):
     """Ask adaptively chosen questions about `n` held-out rows, and believe every answer at once.
 
-    A question comes as one value a row, computed on the holdout, and usually a guess of their mean that was made
+    A question comes as one value per row, computed on the holdout, and usually a guess of their mean that was made
     without the holdout: a cross-validated score, say. (A training score may be too optimistic, and then fails.) If
     an interval for the mean lies within the tolerance of the guess, the answer is "passed" and nothing else. If not, it
     is a corrected value from a coarse grid. While people explore, messages stay short; at the end `final` or `close`
@@ -466,8 +466,8 @@ class ReusableHoldout(Run):
     expected_failures : float
         Failed checks that the prior expects in all planned questions.
     groups : array, optional
-        One label a row, for rows that belong together: visits of a patient, pages of a document. The unit is then the
-        group: questions still come as one value a row, each group counts with the mean of its rows, and what is
+        One label per row, for rows that belong together: visits of a patient, pages of a document. The unit is then the
+        group: questions still come as one value per row, each group counts with the mean of its rows, and what is
         certified is the mean over groups. Groups must be independent and alike; their rows may depend on each other.
     seed : int, optional
         For the draw of the reserve. By default it comes from the operating system.
@@ -538,12 +538,12 @@ class ReusableHoldout(Run):
         key: str | None = None,
         weights: object = None,
     ) -> Answer:
-        """Check a guess of the mean of one value a row.
+        """Check a guess of the mean of one value per row.
 
         Parameters
         ----------
         holdout_values : array or iterator of arrays
-            One number a row: an array, a list, a data-frame column, or an iterator of chunks.
+            One number per row: an array, a list, a data-frame column, or an iterator of chunks.
         guess : float
             The guess; it must not come from the holdout except through its earlier answers.
         tolerance : float, optional
@@ -623,7 +623,7 @@ class ReusableHoldout(Run):
     ) -> list[Answer]:
         """Check several guesses that were all fixed before the first of them is checked.
 
-        `holdout_values` holds one array a question: a list, or a matrix with one line a question. What one of them
+        `holdout_values` holds one array per question: a list, or a matrix with one line per question. What one of them
         shows is charged to later questions only, so a batch costs its own members nothing.
 
         Examples
@@ -720,7 +720,7 @@ class ReusableHoldout(Run):
         Parameters
         ----------
         values_b, values_a : array or iterator of arrays
-            One number a row for each.
+            One number per row for each.
         guess, tolerance
             As for `check`, about the mean of B minus A.
         margin : float, optional
@@ -821,7 +821,7 @@ class ReusableHoldout(Run):
         Parameters
         ----------
         candidates : mapping
-            Names and one number a row for each.
+            Names and one number per row for each.
         guesses : mapping, optional
             Scores without the holdout, which say who is expected to win. By default in the order of the mapping.
         show : str
@@ -919,7 +919,7 @@ class ReusableHoldout(Run):
         Parameters
         ----------
         candidates : mapping
-            Names and one number a row for each finalist, or a metric of `holdfast.holdout.metrics` for each. All are
+            Names and one number per row for each finalist, or a metric of `holdfast.holdout.metrics` for each. All are
             fixed before the first is read.
         claims : str, list or mapping
             What is claimed, fixed before the rows are read: "intervals" (one for each finalist), "winner" (an interval
@@ -1106,7 +1106,7 @@ class ReusableHoldout(Run):
     def _read_finalists(
         self, candidates: Mapping[str, Any], low: float | None, high: float | None, binary: bool, ranks: bool
     ) -> tuple[Finalists, npt.NDArray[np.float64] | None]:
-        """Columns of one value a row, or metrics that bring their own intervals.
+        """Columns of one value per row, or metrics that bring their own intervals.
 
         For ranks also the columns on the rows that this final does not test and that were read before, if any.
         """

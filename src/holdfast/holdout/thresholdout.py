@@ -175,7 +175,7 @@ class ScalesOnGrid:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdAnswers:
-    """One entry a question, in order.
+    """One entry per question, in order.
 
     Attributes
     ----------
@@ -522,7 +522,7 @@ class ThresholdRules:
             raise
 
     def numbers(self, name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """One number a question, each in the range."""
+        """One number per question, each in the range."""
         numbers = column(values, name).astype(np.float64)
         low, high = (-1e300, 1e300) if self.sensitivity is not None else (self.low, self.high)
         if numbers.size and not (numbers.min() >= low and numbers.max() <= high):
@@ -530,7 +530,7 @@ class ThresholdRules:
         return numbers
 
     def means(self, holdout: npt.ArrayLike, questions: int) -> npt.NDArray[np.float64]:
-        """One holdout mean a question, given as such or as one row of values a question."""
+        """One holdout mean per question, given as such or as one row of values per question."""
         try:
             array = np.asanyarray(holdout)  # a mask is kept, to be refused
         except (TypeError, ValueError):
@@ -1066,7 +1066,7 @@ class Thresholdout(ThresholdRun):
         candidates : array of float
             One candidate a question.
         holdout : array of float
-            One holdout mean a question, or one row a question with a value for each of the `n` holdout rows.
+            One holdout mean per question, or one row a question with a value for each of the `n` holdout rows.
 
         Examples
         --------

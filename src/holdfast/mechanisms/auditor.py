@@ -135,7 +135,7 @@ def audit(
     bins : int
         A column with more values than this is cut at its quantiles.
     statistics : sequence of callables
-        Further scores: `statistic(outputs)` gives one number a run.
+        Further scores: `statistic(outputs)` gives one number per run.
 
     Returns
     -------

@@ -194,7 +194,7 @@ class BitFlip:
 
         Parameters
         ----------
-        answers : array of 0 and 1, one row a person
+        answers : array of 0 and 1, one row per person
             What was released.
         """
         wanted = f"rows of {self.categories} bits, at least one"
@@ -506,7 +506,7 @@ class _OneHotNoise(ABC):
 
         Parameters
         ----------
-        answers : array of float, one row a person
+        answers : array of float, one row per person
             What was released.
         """
         wanted = f"rows of {self.categories} finite numbers, at least one"

@@ -74,7 +74,7 @@ def flip_bits(bits: Any, epsilon: Rational, *, source: Source | None = None) -> 
     Parameters
     ----------
     bits : array of 0 and 1
-        Any shape, usually one row a person.
+        Any shape, usually one row per person.
     epsilon : Fraction, int or float
         At least 0, the cost of a one-hot row; a float means the decimal it prints as.
     source : Source or None

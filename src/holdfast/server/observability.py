@@ -1,4 +1,4 @@
-"""Structured logs, one JSON object a line, and counts for Prometheus. Neither holds a token, a row or a name."""
+"""Structured logs, one JSON object per line, and counts for Prometheus. Neither holds a token, a row or a name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Any
 from holdfast.server.settings import Settings
 
 # --- Logs -------------------------------------------------------------------------------------------------------------
-# Structured logs: one JSON object a line. No token, body, query, row or message of an unforeseen error is written.
+# Structured logs: one JSON object per line. No token, body, query, row or message of an unforeseen error is written.
 
 LOGGER = logging.getLogger("holdfast.server")
 _HIDDEN = "hf_***"
@@ -41,7 +41,7 @@ def hide(text: str) -> str:
 
 
 class JSONLines(logging.Formatter):
-    """One object a line; what is not plain text, such as a name with a line break, is escaped by JSON itself."""
+    """One object per line; what is not plain text, such as a name with a line break, is escaped by JSON itself."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

@@ -157,7 +157,7 @@ def run(settings: Settings) -> Outcome:
         checks=checks,
         finding=(
             "Neither release is private at any epsilon, and both are coherent: a binary column through itself from "
-            f"{sizes[0]['sharp']:,.0f} rows a group on (printed {sizes[0]['paper']:,.0f}), a count through every "
+            f"{sizes[0]['sharp']:,.0f} rows per group on (printed {sizes[0]['paper']:,.0f}), a count through every "
             f"lens from {sizes[1]['sharp']:,.0f} on (printed {sizes[1]['paper']:,.0f}, more than there are)."
         ),
         parameters={

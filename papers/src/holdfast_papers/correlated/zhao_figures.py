@@ -75,7 +75,7 @@ class Found:
     runs: dict[str, tuple[Run, ...]]
 
     def curve(self, arm: str, curve: str) -> Floats:
-        """One row a run, one column for each k."""
+        """One row per run, one column for each k."""
         runs = self.runs[arm]
         if curve == "told":
             return np.array([run.reported for run in runs])

@@ -32,7 +32,7 @@ _NUMBERS = (0, 2, 4, 10, 11, 12)
 
 @dataclass(frozen=True)
 class Adult:
-    """One line a person; words are numbered in alphabetical order."""
+    """One line per person; words are numbered in alphabetical order."""
 
     columns: NDArray[np.float64]
     rich: NDArray[np.bool_]

@@ -118,7 +118,7 @@ def grid_jobs(right: Right, n: int, splits: int, seed: int) -> list[Job]:
     Parameters
     ----------
     right : matrix of truth values
-        One line a candidate. The rows that a split does not hold out say what is true.
+        One line per candidate. The rows that a split does not hold out say what is true.
     n : int
         Rows of the holdout.
     splits, seed : int

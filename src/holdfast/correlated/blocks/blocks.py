@@ -55,7 +55,7 @@ class Blocks(ListedModel):
 
     @classmethod
     def of(cls, labels: Iterable[Any]) -> Blocks:
-        """Blocks from one label a record; equal labels are one block, wherever they stand.
+        """Blocks from one label per record; equal labels are one block, wherever they stand.
 
         Examples
         --------

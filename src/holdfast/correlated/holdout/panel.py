@@ -22,7 +22,7 @@ from holdfast.mechanisms.answer import Answer
 from holdfast.noise.entropy import Source
 
 Question = str | Callable[[Any], npt.ArrayLike]
-"""A column's name, or a function of the data frame that gives one value a row, each from that row alone."""
+"""A column's name, or a function of the data frame that gives one value per row, each from that row alone."""
 Misfit = Literal["refuse", "uncertified"]
 _STATE = 1
 
@@ -35,7 +35,7 @@ class Panel(NoCopy):
     series: it is cut at a time, and `model` must say how the series forgets. The public part is for fitting, guessing
     and looking; the declared model is put to the test on it (`report`), and a model that it refutes is refused.
 
-    A question is a mean of one value a row. Its guess is the mean on the public part unless another is given, and the
+    A question is a mean of one value per row. Its guess is the mean on the public part unless another is given, and the
     holdout checks it (`DependentHoldout`): every interval of every answer holds at once, with probability at least
     `confidence`, whatever is asked next.
 
@@ -196,7 +196,7 @@ class Panel(NoCopy):
         Parameters
         ----------
         question : str or callable
-            A column's name, or a function of the data frame that gives one value a row.
+            A column's name, or a function of the data frame that gives one value per row.
         guess : float, optional
             By default the mean on the public part.
         tolerance, show, key

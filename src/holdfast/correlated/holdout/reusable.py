@@ -97,7 +97,7 @@ class DependentFinalists(Finalists):
         return self._around(float(self.means[index]), log_share, side, self.low, self.high)
 
     def gap_at_most(self, better: int, worse: int, log_share: float, alike: bool) -> float:
-        """Return the difference is a mean of one value a row too."""
+        """Return the difference is a mean of one value per row too."""
         length = self.high - self.low
         gap = float(self.means[better] - self.means[worse])
         return self._around(gap, log_share, "upper", -length, length)[1]
@@ -121,7 +121,7 @@ class DependentHoldout(ReusableHoldout):
     (`DependentRows`), and everything else stands: with probability at least `confidence` every interval of every answer
     holds, whatever the analyst does with the answers. No noise, no quilt and no influence enters.
 
-    Questions are means of one value a row, each computed from that row alone (it may depend on the row's place). The
+    Questions are means of one value per row, each computed from that row alone (it may depend on the row's place). The
     target is the expected mean. Metrics that bring their own interval (`check_metric`) are refused: those intervals are
     for independent rows. The guarantee is relative to the declaration, which no data can certify; it must be made
     before the rows are looked at, and the training rows must be on the other side of a split that respects it

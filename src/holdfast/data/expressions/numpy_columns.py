@@ -22,7 +22,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """One value a row: doubles, truth values or texts, and where they are NULL (None: nowhere).
+    """One value per row: doubles, truth values or texts, and where they are NULL (None: nowhere).
 
     What the array holds in NULL rows has no meaning, but is a legal value. Secret: no repr shows it.
     """
@@ -42,7 +42,7 @@ def read(column: Column, held: npt.ArrayLike, null: npt.ArrayLike | None = None)
     column : Column
         Name and kind.
     held : array
-        One value a row, of a type of that kind. A text column is an array of Python strings or of NumPy strings; None
+        One value per row, of a type of that kind. A text column is an array of Python strings or of NumPy strings; None
         in it is NULL. Dates and timestamps are `datetime64`, in UTC where they have a zone; NaT is NULL.
     null : array of bool, optional
         Further rows that are NULL.

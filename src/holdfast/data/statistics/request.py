@@ -28,7 +28,7 @@ _MOST_NODES = 20_000
 
 
 class Exact(tuple[int, ...]):
-    """Exact results, one whole number a cell. Secret: no repr shows them.
+    """Exact results, one whole number per cell. Secret: no repr shows them.
 
     Examples
     --------

@@ -20,7 +20,7 @@ COLUMNS = ("dataset", "sequence", "time", "kind", "analyst", "key", "question", 
 
 
 def to_json(rows: Snapshot) -> Iterator[str]:
-    """One JSON object, in pieces, one entry a line: heads with signatures, accounts, entries. `verify` reads it.
+    """One JSON object, in pieces, one entry per line: heads with signatures, accounts, entries. `verify` reads it.
 
     Examples
     --------

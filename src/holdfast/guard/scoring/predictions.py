@@ -28,7 +28,7 @@ _LARGEST = 2**63
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictions:
-    """One prediction a key, in order of the keys.
+    """One prediction per key, in order of the keys.
 
     `keys` are whole numbers or texts in order; `values` are numbers, truth values or texts. `digest` and `count` are
     what the ledger says of them. Where they were computed from hidden rows, as a submitted model's are, both must be of

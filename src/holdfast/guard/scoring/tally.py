@@ -64,7 +64,7 @@ class Tally(ABC):
 
 
 class RowTally(Tally):
-    """A metric that is a mean of one whole number a row: 0 or 1 for a count, steps of `2**-30` for a loss."""
+    """A metric that is a mean of one whole number per row: 0 or 1 for a count, steps of `2**-30` for a loss."""
 
     def _add(self, sums: NDArray[np.int64], places: NDArray[np.intp], labels: Held) -> None:
         sums[0] += int(self._values(places, labels).sum(dtype=np.int64))

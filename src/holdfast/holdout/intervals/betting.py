@@ -55,7 +55,7 @@ def betting_interval(
     Parameters
     ----------
     values : array
-        One number a row, in row order. The order may not depend on the values.
+        One number per row, in row order. The order may not depend on the values.
     log_share : float
         Natural logarithm of the probability with which the interval may miss the truth.
     low, high : float

@@ -198,7 +198,7 @@ def auc(labels: Any, scores: Any) -> OnRows:
     labels : array
         0 or 1 a row.
     scores : array
-        One number a row, larger for more likely positive; ties count half. No NaN.
+        One number per row, larger for more likely positive; ties count half. No NaN.
 
     Returns
     -------
@@ -244,7 +244,7 @@ def win_share(values_b: Any, values_a: Any) -> OnRows:
     Parameters
     ----------
     values_b, values_a : array
-        One number a row each, larger is better, e.g. whether each was right. No NaN.
+        One number per row each, larger is better, e.g. whether each was right. No NaN.
 
     Returns
     -------

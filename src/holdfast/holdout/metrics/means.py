@@ -23,7 +23,7 @@ from holdfast.holdout.intervals.procedure import OnRows
 
 
 def bounded(name: str, values: Any, low: float, high: float, n: int | None = None) -> npt.NDArray[np.float64]:
-    """One number a row inside `[low, high]`.
+    """One number per row inside `[low, high]`.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def flags(name: str, values: Any, n: int | None = None) -> npt.NDArray[np.bool_]
 
 
 def numbers(name: str, values: Any, n: int | None = None) -> npt.NDArray[np.float64]:
-    """One number a row, of any size; the caller looks at what is in it.
+    """One number per row, of any size; the caller looks at what is in it.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def numbers(name: str, values: Any, n: int | None = None) -> npt.NDArray[np.floa
 
 
 def ordered(name: str, values: Any, n: int | None = None) -> npt.NDArray[np.float64]:
-    """One number a row; infinities are numbers here, NaN is not.
+    """One number per row; infinities are numbers here, NaN is not.
 
     Examples
     --------
@@ -90,12 +90,12 @@ def mean(
     name: str = "mean",
     what: str = "values",
 ) -> OnRows:
-    """Return the mean of one value a row, or of paired differences with `low=-1`.
+    """Return the mean of one value per row, or of paired differences with `low=-1`.
 
     Parameters
     ----------
     values : array
-        One number a row, in `[low, high]`. For "betting" their order may not depend on the values.
+        One number per row, in `[low, high]`. For "betting" their order may not depend on the values.
     family : str
         Chosen before the data; see `docs/one-question.md`. "clopper-pearson" needs 0/1 values.
     low, high : float
@@ -157,7 +157,7 @@ def group_mean(
     Parameters
     ----------
     values : array
-        One number a row; those of members in `[low, high]`, the others are not looked at.
+        One number per row; those of members in `[low, high]`, the others are not looked at.
     members : array
         0 or 1 a row: whether it belongs to the group. What makes a member may not depend on the values beyond what the
         question says, e.g. a column of the row.
@@ -230,7 +230,7 @@ def ratio(
     Parameters
     ----------
     numerators, denominators : array
-        One number a row each; denominators in `[0, max_denominator]`.
+        One number per row each; denominators in `[0, max_denominator]`.
     max_denominator : float
         Declared bound on the denominators, above 0.
     low, high : float
@@ -406,9 +406,9 @@ def weighted_mean(
     Parameters
     ----------
     values : array
-        One number a row, in `[low, high]`.
+        One number per row, in `[low, high]`.
     weights : array
-        One number a row, in `[0, max_weight]`.
+        One number per row, in `[0, max_weight]`.
     max_weight : float
         Declared bound on the weights, above 0.
     low, high : float

@@ -67,7 +67,7 @@ def products(features: npt.ArrayLike, label: npt.ArrayLike, *, bound: float = 1.
     features : array, rows by candidates
         One column a feature.
     label : array
-        One number a row.
+        One number per row.
     bound : float
         Where values are clipped, above 0.
     names : sequence of str
@@ -107,7 +107,7 @@ def covariances(
     features : array, rows by candidates
         One column a feature.
     label : array
-        One number a row.
+        One number per row.
     low, high : float
         Where values are clipped.
     names : sequence of str

@@ -38,7 +38,7 @@ def exact_mean(values: Rows, n: int, low: float = 0.0, high: float = 1.0) -> Fra
     Parameters
     ----------
     values : array or iterable of arrays
-        One number a row, inside the range (`data.values.summarise` checks them).
+        One number per row, inside the range (`data.values.summarise` checks them).
     n : int
         Number of rows there must be.
     low, high : float

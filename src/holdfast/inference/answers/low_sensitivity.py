@@ -221,7 +221,7 @@ class MinimisationAnswers(Answerer):
         Parameters
         ----------
         losses : array
-            One number a candidate, the loss on the sample. Secret: no error shows them.
+            One number per candidate, the loss on the sample. Secret: no error shows them.
         """
         array = column(losses, "losses")
         if array.dtype.kind == "b" or not 1 <= array.size <= self.candidates:

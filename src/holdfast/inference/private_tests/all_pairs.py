@@ -171,7 +171,7 @@ def all_pairs(
     Parameters
     ----------
     frame : data frame, or mapping from names to columns
-        One row a record. pandas, polars and others; or a dict of lists or arrays.
+        One row per record. pandas, polars and others; or a dict of lists or arrays.
     columns : mapping
         From each column to its categories, declared, at least two; a value outside them is refused before anything is
         spent, unless `other` has a place for it. At least two columns.

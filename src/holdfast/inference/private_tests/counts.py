@@ -111,7 +111,7 @@ def tally(
     Parameters
     ----------
     values : array, list, or a pandas, polars or other Series
-        One value a record.
+        One value per record.
     categories : sequence
         The cells, in order, at least two and different.
     other : category, optional
@@ -348,7 +348,7 @@ def _whole(counts: Any) -> NDArray[np.int64]:
 
 
 def _list(values: Any, name: str) -> list[Any]:
-    """One value a record as a list, whatever holds them."""
+    """One value per record as a list, whatever holds them."""
     if isinstance(values, (str, bytes)):
         raise InvalidParameter(f"{name} must be one value per record, got a text")
     found: list[Any] | None = None

@@ -574,7 +574,7 @@ def minimum_chi_square(
     Parameters
     ----------
     counts : Counts, whole numbers, or NoisyCounts
-        As many cells as the model; a table is read row by row, one row a group where the model has several groups.
+        As many cells as the model; a table is read row by row, one row per group where the model has several groups.
     model : NullModel or UserModel
         `Independence`, `Homogeneity`, `HardyWeinberg`, `Symmetry`, `Simple`, or your own.
     rho, epsilon, noise

@@ -62,7 +62,7 @@ def kolmogorov_smirnov(
     Parameters
     ----------
     x, y : arrays
-        One finite number a record. Their sizes are public.
+        One finite number per record. Their sizes are public.
     epsilon, rho, alpha, m, source, rng
         As in `mann_whitney`.
 
@@ -128,7 +128,7 @@ def mann_whitney(
     Parameters
     ----------
     x, y : arrays
-        One finite number a record. Their sizes are public. If it is secret to which sample a record belongs, use
+        One finite number per record. Their sizes are public. If it is secret to which sample a record belongs, use
         `test_of_tests.any_test`.
     epsilon, rho
         Exactly one: discrete Laplace noise, epsilon-DP, or discrete Gaussian noise, rho-zCDP.
@@ -231,7 +231,7 @@ def kruskal_wallis(
     Parameters
     ----------
     *samples : arrays
-        Two or more, one finite number a record.
+        Two or more, one finite number per record.
     epsilon, rho, alpha, m, source, rng
         As in `mann_whitney`.
 
@@ -289,7 +289,7 @@ def signed_rank(
     Parameters
     ----------
     x, y : arrays
-        One finite number a record; with y, a record is the pair.
+        One finite number per record; with y, a record is the pair.
     center : float
         The centre under the null; public.
     alternative : {"two-sided", "greater", "less"}

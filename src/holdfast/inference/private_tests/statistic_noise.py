@@ -193,7 +193,7 @@ LARGEST_N = 1 << 26
 
 
 def sample(name: str, values: Any) -> NDArray[np.float64]:
-    """One value a record, finite; an error shows none of them.
+    """One value per record, finite; an error shows none of them.
 
     Examples
     --------

@@ -79,7 +79,7 @@ def anova(
     Parameters
     ----------
     *samples : arrays
-        Two or more groups, one number a record. Sizes are public; a neighbour replaces one value within its group.
+        Two or more groups, one number per record. Sizes are public; a neighbour replaces one value within its group.
     low, high : float
         Public range; values are clipped to it. Clipping keeps the level and costs power where values lie outside.
     epsilon, rho, alpha, m, source, rng
@@ -153,7 +153,7 @@ def two_sample(
     Parameters
     ----------
     x, y : arrays
-        One number a record. Sizes are public.
+        One number per record. Sizes are public.
     low, high : float
         Public range; values are clipped to it.
     alternative : {"two-sided", "greater", "less"}
@@ -228,7 +228,7 @@ def one_sample(
     Parameters
     ----------
     x : array
-        One number a record.
+        One number per record.
     center, half_range : float
         The centre under the null, and how far from it values count; public.
     epsilon, rho

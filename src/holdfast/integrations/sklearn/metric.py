@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 class Metric(ABC):
     """A score of a fitted estimator on rows with known labels.
 
-    `evidence` is what a worker computes next to the model, one entry a row; `point` turns it into the plain score and
+    `evidence` is what a worker computes next to the model, one entry per row; `point` turns it into the plain score and
     `ask` into a question to the holdout. A loss has `greater_is_better` False; its score is its negative, as in
     scikit-learn.
 
@@ -56,7 +56,7 @@ class Metric(ABC):
 
     @abstractmethod
     def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
-        """One entry a row: the row's value, or what the model says about the row."""
+        """One entry per row: the row's value, or what the model says about the row."""
 
     @abstractmethod
     def point(self, evidence: Array) -> float:
@@ -68,7 +68,7 @@ class Metric(ABC):
 
     @abstractmethod
     def finalist(self, evidence: Any) -> Any:
-        """What a final or a batch of the holdout compares: one value a row, or a metric with its own interval."""
+        """What a final or a batch of the holdout compares: one value per row, or a metric with its own interval."""
 
     @property
     def declared(self) -> dict[str, Any]:

@@ -410,7 +410,8 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             The holdout's rows. They must not be among `X`; a shared array or frame is refused, copied rows go
             unnoticed.
         **fit_params
-            Handed to the estimator's `fit`; what has one entry a row, such as `sample_weight`, is split with the rows.
+            Handed to the estimator's `fit`; what has one entry per row, such as `sample_weight`, is split with the
+            rows.
 
         Notes
         -----

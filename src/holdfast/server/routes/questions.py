@@ -135,7 +135,8 @@ async def sql(request: Request, guard: str, body: shapes.Sql, caller: Anyone, ke
     responses=answers(None, *_REFUSALS)
     | {
         200: {
-            "description": "One JSON object a line: `started`, then for each question `answered` or `refused`, `done`",
+            "description": "One JSON object per line: `started`, then for each question `answered` or `refused`, "
+            "`done`",
             "content": {NDJSON: {"schema": {"type": "string"}}},
         }
     },

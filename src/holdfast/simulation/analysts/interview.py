@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One finished analysis. Arrays have one entry a question asked; a refused question has NaN for its value.
+    """One finished analysis. Arrays have one entry per question asked; a refused question has NaN for its value.
 
     Attributes
     ----------

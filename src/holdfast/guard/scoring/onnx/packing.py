@@ -15,7 +15,7 @@ from holdfast.data.fingerprint import Held, Texts
 from holdfast.data.schema import Schema
 
 Columns = dict[str, NDArray[Any]]
-"""Features by name, a value a row: doubles (missing: NaN), texts (missing: empty)."""
+"""Features by name, a value per row: doubles (missing: NaN), texts (missing: empty)."""
 Prediction = str | int | float | bool | None
 """What a model predicted for a row; None where it gave nothing that can be used."""
 LONGEST = 1000

@@ -26,8 +26,8 @@ class Session:
     """A model that was admitted.
 
     It takes either one input of shape (1, columns), with the columns in order, or an input of shape (1, 1) for each
-    column, under its name. It gives one prediction a row. It is for a process of its own: from then on the thread that
-    made it takes numbers that are nearly zero for zero, in all its arithmetic.
+    column, under its name. It gives one prediction per row. It is for a process of its own: from then on the thread
+    that made it takes numbers that are nearly zero for zero, in all its arithmetic.
     """
 
     def __init__(self, model: bytes, wanted: Wanted) -> None:
@@ -93,7 +93,7 @@ class Session:
         return found
 
     def fed(self, columns: Columns) -> list[tuple[str, NDArray[Any]]]:
-        """Return the columns as the inputs of the model, a line a row."""
+        """Return the columns as the inputs of the model, a line per row."""
         return [
             (name, np.stack([_as(columns[column], kind) for column in inside], axis=1))
             for name, kind, inside in self._inputs

@@ -96,7 +96,8 @@ def received(answers: Any, randomizer: Randomizer, *, shape: tuple[int, int] | N
     Parameters
     ----------
     answers : array
-        One category a person for `RandomizedResponse`, one row a person for the others: what their `release` returns.
+        One category per person for `RandomizedResponse`, one row per person for the others: what their `release`
+        returns.
     randomizer : RandomizedResponse, BitFlip, OneHotLaplace or OneHotGaussian
         What each person ran.
     shape : (r, c), optional
