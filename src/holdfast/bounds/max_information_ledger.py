@@ -90,7 +90,8 @@ class MaxInformationLedger:
         return float_up(decimal_sum([delta for _, delta in self.private]))
 
     def with_private(self, epsilon: float, delta: float = 0.0, *, unsafe: bool = False) -> MaxInformationLedger:
-        """Add an (epsilon, delta)-DP step; after a look a pure one costs `log2(e) epsilon n`, others are refused.
+        """Add an (epsilon, delta)-DP step; after a noiseless step a pure one costs `log2(e) epsilon n`, others are
+        refused.
 
         With `unsafe` a refused one is entered all the same: `max_information` is then infinite, `transfer` prices it.
         """
@@ -117,8 +118,8 @@ class MaxInformationLedger:
     def max_information(self, beta: float) -> MaxInformation:
         """Return the sum of all entries at `beta`, shared out over the stages as well as it can be.
 
-        Neighbouring looks are one look with the product of their alphabets. The private phase and the looks share
-        `beta`; bounds added by hand keep theirs.
+        Neighbouring looks are one look with the product of their alphabets. The private phase and the noiseless steps
+        share `beta`; bounds added by hand keep theirs.
         """
         beta = arguments.probability("beta", beta)
         if self.unsound:

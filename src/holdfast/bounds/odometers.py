@@ -10,7 +10,7 @@ epsilon_i with probability at most delta_i); ordinary (epsilon, delta)-DP is not
 `conversions.approx_to_pointwise` converts. Point-wise deltas add to the failure probability and, slightly, to the
 drift (`pointwise_drift`); that is the accountant's work.
 
-What they rest on. The loss minus its drift is dominated by a process `M` for which `exp(x M - x^2 V/2)` is a
+What they depend on. The loss minus its drift is dominated by a process `M` for which `exp(x M - x^2 V/2)` is a
 supermartingale for every real x. Each odometer is one boundary that `M` crosses with small probability.
 """
 

@@ -1,9 +1,9 @@
 """The parameter types of the theorems: what a parameter means, which values it may have, and a typical one.
 
-A theorem names a type for each parameter, `def line(n: Rows, beta: FailureProbability) -> float`, and says nothing more
-about it. `validated` checks every call against the types and writes the `Parameters` section of the docstring;
-`holdfast bound` and the tests read the same types. A type is refined in place where one theorem needs it: a string
-replaces the help, and a `Domain` replaces the limits it names, as in
+A theorem names a type for each parameter, `def line(n: Rows, beta: FailureProbability) -> float`, and nothing more.
+`validated` checks every call against the types and writes the `Parameters` section of the docstring; `holdfast bound`
+and the tests read the same types. A type is refined in place where one theorem needs it: a string replaces the help,
+and a `Domain` replaces the limits it names, as in
 
     Annotated[Epsilon, "The epsilon of each question."]
     Annotated[Epsilon, Domain("The epsilon of each question.", at_most=0.5)]
@@ -43,7 +43,7 @@ _FORM = "The form of the theorem; its documentation describes each."
 
 @dataclass(frozen=True)
 class Domain:
-    """What a parameter means and which numbers it may be; a field that is left out says nothing.
+    """What a parameter means and which numbers it may be; a field that is left out sets no limit.
 
     Examples
     --------

@@ -42,7 +42,8 @@ Method = Literal["best", "plus", "sharp", "paper"]
     "transfer.interleaved",
     statement="transfer bound for looks with 2^bits outcomes and private steps, interleaved in any order",
     source="Holdfast, docs/max-information.md (change of measure; reviewed)",
-    conditions="rows independent; private steps are (epsilon, delta)-DP for every value of the looks; no hidden state",
+    conditions="rows independent; private steps are (epsilon, delta)-DP for every value of the noiseless steps; no "
+    "hidden state",
     unit="bits",
     provenance="derived",
 )
@@ -51,7 +52,7 @@ def interleaved(
     epsilon: Annotated[Epsilon, "The epsilon of all private steps together."],
     n: UnboundedRows,
     beta: FailureProbabilityOrZero,
-    delta: Annotated[Delta, "The delta; each bit of a look halves the delta that is still admissible."] = 0.0,
+    delta: Annotated[Delta, "The delta; each bit of a noiseless step halves the delta that is still admissible."] = 0.0,
     method: Annotated[Method, "The line for the private steps; only 'best' with a positive delta."] = "best",
 ) -> Transfer:
     """Bound what an analysis costs that mixes looks of `bits` bits in all with (epsilon, delta)-DP steps: any order.
@@ -63,10 +64,10 @@ def interleaved(
     This is **not** max-information: with `epsilon = 0` it would say that a one-bit output has at most one bit, yet a
     bit that fires with probability 0.02 has 4.64 bits at `beta = 0.01`. `to_max_information` converts.
 
-    Conditions: (i) on every path the alphabet sizes of the looks multiply to at most `2**bits`, everything shown
-    included (errors, "none", a data-dependent stop); (ii) the private steps together are (epsilon, delta)-DP whatever
-    the looks answer, which is what a privacy filter promises, so its caps go here; (iii) looks see the sample and the
-    transcript, not a noisy threshold or a generator's state.
+    Conditions: (i) on every path the alphabet sizes of the noiseless steps multiply to at most `2**bits`, everything
+    shown included (errors, "none", a data-dependent stop); (ii) the private steps together are (epsilon, delta)-DP
+    whatever the noiseless steps answer, which is what a privacy filter promises, so its caps go here; (iii) looks see
+    the sample and the transcript, not a noisy threshold or a generator's state.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def interleaved(
     provenance="derived",
 )
 def realised_bits(
-    bits: Annotated[Bits, "The realised bits of the looks."],
+    bits: Annotated[Bits, "The realised bits of the noiseless steps."],
     epsilon: Annotated[Epsilon, "The first level of the fixed grid that is not below the realised epsilon."],
     n: UnboundedRows,
     beta: OpenFailureProbability,

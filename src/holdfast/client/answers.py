@@ -283,7 +283,7 @@ def _read(plain: Any) -> Receipt:
 # --- Asked ------------------------------------------------------------------------------------------------------------
 # Which question an answer must be to: the digest that a guard knows it by, worked out here and not taken from there.
 #
-# A receipt is signed over the digest of its question. Without a look at it, whoever stands between could answer one
+# A receipt is signed over the digest of its question. Unless it is compared, whoever is in between could answer one
 # question with the signed answer to another.
 
 

@@ -117,7 +117,7 @@ class GroupPlan:
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """Disjoint groups: one packed mask, or one code per row."""
+    """Disjoint groups: one mask of bits, or one code per row."""
 
     names: tuple[str, ...]
     bits: NDArray[np.uint8] | None

@@ -57,7 +57,7 @@ def predict(predictor: Predictor, seen: Table, names: Iterable[str], rng: np.ran
 
 
 def checked(values: Any, rows: int) -> NDArray[np.float64]:
-    """One prediction a row in [-1, 1]; anything else is refused.
+    """One prediction per row in [-1, 1]; anything else is refused.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def checked(values: Any, rows: int) -> NDArray[np.float64]:
 
 def check_holds_no_data(who: str, function: Any, table: Table, data: Any) -> None:
     """Refuse a curator or learner that holds the audited data itself."""
-    if hasattr(function, "for_rows"):  # predictions given: one number a row by design
+    if hasattr(function, "for_rows"):  # predictions given: one number per row by design
         return
     for where, thing in _held(function, "", _DEPTH, set()):
         if thing is data or thing is table or _is_column(thing, table):

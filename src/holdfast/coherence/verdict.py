@@ -1,7 +1,8 @@
 """The verdict of an audit in plain words: per group, per learner and lens, and for the whole.
 
-Decision rule of section 4.6 of the coherence specification, as reviewed. A group's verdict rests on the numbers of that
-group alone: its significance is never joined with the size of another. A raw distance is never shown without its floor.
+Decision rule of section 4.6 of the coherence specification, as reviewed. A group's verdict depends on the numbers of
+that group alone: its significance is never joined with the size of another. A raw distance is never shown without its
+floor.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class CaseFinding:
 
     `above` counts splits in which some group exceeded alpha, `noise_share` how often chance alone does that to the same
     predictors, and `lower` and `upper` are Clopper-Pearson limits of the failure probability of the definition, for all
-    learners and lenses together. With small groups chance alone fails the definition: so the outcome does not rest on
+    learners and lenses together. With small groups chance alone fails the definition: so the outcome does not depend on
     this count but on each group by itself.
     """
 
@@ -501,8 +502,7 @@ def judge(
        the group's noise share. The limit has error level / (groups x learners x lenses), so the probability of any
        false claim against beta is at most `level`. This, and no permutation test, tests the definition.
     2. TOO SMALL FOR ALPHA if the noise share exceeds beta: then a distance above alpha is no evidence about the
-    release.
-       UNDERPOWERED if the floor exceeds alpha / 2.
+       release. UNDERPOWERED if the floor exceeds alpha / 2.
     3. LEAK BELOW ALPHA if the omnibus test of the learner and lens, corrected for their number, is at most `level`. A
        group is named only if its own p-value, corrected by Holm's method, is too.
     4. NO EVIDENCE otherwise. Never "safe": other learners and other data are not covered.

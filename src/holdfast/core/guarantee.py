@@ -1,4 +1,4 @@
-"""What an answer rests on: a theorem's id, its parameters and the assumption it needs."""
+"""What an answer depends on: a theorem's id, its parameters and the assumption it needs."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def summarise(
     >>> summarise([0.2, 1.7], n=2, name="x")
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: x must lie in [0, 1], one number a row without missing values, and some do not
+    holdfast.errors.InvalidParameter: x must lie in [0, 1], one number per row without missing values, and some do not
     """
     low, high = arguments.value_range(low, high)
     if binary and (low, high) != (0.0, 1.0):
@@ -208,7 +208,7 @@ def _sum_checked(chunk: npt.NDArray[Any], low: float, high: float, binary: bool,
 def _outside(low: float, high: float, binary: bool, name: str) -> InvalidParameter:
     # One message for a missing value and for one outside the range: which of them it was is about the rows.
     where, some = ("be 0 or 1", "are not") if binary else (f"lie in [{low:g}, {high:g}]", "do not")
-    return InvalidParameter(f"{name} must {where}, one number a row without missing values, and some {some}")
+    return InvalidParameter(f"{name} must {where}, one number per row without missing values, and some {some}")
 
 
 def _add(total: float, lost: float, part: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What comes back from a guard: an answer with its cost, what is left, what it rests on, and a receipt."""
+"""What comes back from a guard: an answer with its cost, what is left, what it depends on, and a receipt."""
 
 from __future__ import annotations
 

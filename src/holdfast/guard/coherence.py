@@ -37,7 +37,7 @@ def coherence_of(
     noise could have been guessed: `GuardBudget.transcript` weighs every course that they might have taken. Give
     each course the share `beta w`. With its answers written in, all that is left is a private interaction under
     the cap, and the real one agrees with one of them; so the shares add up to at most beta, and `ln(1/w)` counts as
-    that many nats of a look. Derived, as the union over reports of `holdfast.coherence.released`.
+    that many nats of a noiseless step. Derived, as the union over reports of `holdfast.coherence.released`.
 
     Parameters
     ----------

@@ -431,7 +431,7 @@ class Guard:
 
         Where histories are separate it goes by the answers of one `analyst`, who must be named and choose the test.
         `GuaranteeUnavailable` after an override, or where another guard has some of the rows: no cap was kept that a
-        level could rest on.
+        level could depend on.
         """
         return estimates.level(self._ledger, alpha, analyst)
 
@@ -441,7 +441,7 @@ class Guard:
         Valid for one test. For several that are chosen one after the other, fix a level for each in advance
         (Bonferroni, or alpha spending); Holm's method is not valid for them. `analyst` as for `level`.
         `GuaranteeUnavailable` after an override, or where another guard has some of the rows: no cap was kept that it
-        could rest on.
+        could depend on.
         """
         return estimates.adjusted(self._ledger, p, analyst)
 

@@ -258,7 +258,7 @@ class GuardBudget:
         return log_share
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the shares rest on."""
+        """Return what the shares depend on."""
         privacy = self.policy.quota(self.analyst)
         return {"confidence": self.policy.confidence, "privacy": None if privacy is None else privacy.to_dict()}
 

@@ -749,7 +749,7 @@ def admit_somehow(
 
 
 def charge(view: View, state: GuardState, request: BoundRequest, before: Accounts | None = None) -> Accounts:
-    """Return the accounts after the question, whether or not its answer could say anything."""
+    """Return the accounts after the question, whether or not its answer could be useful."""
     before = Accounts.of(view, state.policy, request.analyst) if before is None else before
     progress = before.acting(state.policy).progress
     _require_open(view, state, request, progress)

@@ -57,7 +57,7 @@ class Policy:
         for many means. It needs `questions`, unless the plan is "open". Checks, claims and comparisons are then read
         off a noisy mean each.
     plan : str
-        What the plan of `answers="means"` rests on: "identical" (default), rows independent and identically
+        What the plan of `answers="means"` depends on: "identical" (default), rows independent and identically
         distributed; "independent", rows independent, each of its own distribution; "open", rows as for "identical" and
         no number of questions to commit to: means only, with intervals that grow with their number, up to 100,000;
         "earlier", the plan of guards from before Theorem D, with which they go on.

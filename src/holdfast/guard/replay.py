@@ -386,7 +386,7 @@ def _is_current(progress: Any) -> bool:
 def _names_overlaps(kind: str, body: Mapping[str, Any]) -> bool:
     """Whether an entry says that another guard has some of the same rows.
 
-    Earlier versions, whose policies say nothing of `repeats`, certified the answers of a guard that was opened with an
+    Earlier versions, whose policies do not mention `repeats`, certified the answers of a guard that was opened with an
     overlap. What they wrote keeps verifying; this version marks such a ledger when its guard is opened.
     """
     if kind == "opened":

@@ -399,7 +399,7 @@ class GuardState:
     @classmethod
     @lru_cache(maxsize=256)
     def _read(cls, text: str) -> tuple[Self, bool]:
-        """From its text, and whether an earlier version wrote it, which said nothing of overlaps.
+        """From its text, and whether an earlier version wrote it, which did not record overlaps.
 
         Remembered, because it is read several times for a question and rarely changes.
         """

@@ -231,7 +231,7 @@ class FinalResult:
     Attributes
     ----------
     values : mapping
-        The exact value of each finalist on the rows; NaN for a metric that these rows say nothing about.
+        The exact value of each finalist on the rows; NaN for a metric that these rows do not determine.
     winner : str
         The finalist with the best value; the first of equals.
     interval : mapping or None
@@ -249,7 +249,7 @@ class FinalResult:
     n : int
         The rows that the values are of.
     guarantee : Guarantee
-        What this rests on.
+        What this depends on.
     revealed : tuple
         Every earlier answer of the run with its exact interval, in order.
 
@@ -333,7 +333,7 @@ def decide_final(
     claims : mapping
         The part of the level for each claim, from `split_of`.
     guarantee : Guarantee
-        What the result rests on.
+        What the result depends on.
     greater_is_better : bool
         Whether the winner has the largest value.
     alike : bool
@@ -403,7 +403,7 @@ def _winner_interval(
 
 
 def pair_forecast(columns: Array, n: int, log_level: float) -> Forecast | None:
-    """What columns of other rows say about the pairs; None where they say nothing."""
+    """What columns of other rows say about the pairs; None where they show nothing."""
     if len(columns) < 2 or columns.shape[1] < 2:
         return None
     return forecast_from(pair_statistics(columns), n, columns.shape[1], log_level)

@@ -445,7 +445,7 @@ class Signs:
 def comparison_risk(
     differences: npt.NDArray[np.float64], n: int, margin: float, signs: bool, log_share: float
 ) -> float | None:
-    """The chance that a comparison on `n` rows fails, from the differences on other rows; None where they say nothing.
+    """The chance that a comparison on `n` rows fails, from the differences on other rows; None where they show nothing.
 
     `P(fail) = Phi((z_s - z)/sqrt(1 + n/n_other))`, with `z` the statistic that is expected on `n` rows and `z_s` the
     normal quantile of the share. For a sign test (`signs`) `z` is the signed root of twice the log-likelihood ratio,

@@ -203,7 +203,7 @@ class Run(SharedOnCopy):
         self._run = self._transcript(budget, failures)
 
     def _transcript(self, budget: ErrorBudget, failures: int | None) -> Transcript:
-        """An empty transcript; a holdout whose rows are not independent says here what its intervals rest on."""
+        """An empty transcript; a holdout whose rows are not independent says here what its intervals depend on."""
         return Transcript(budget, failures)
 
     @property

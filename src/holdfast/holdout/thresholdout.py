@@ -220,7 +220,7 @@ _GRID_ROOM = 2.0**-9
 class Claim:
     """Every one of the first `questions` answers is within `tau` of the truth, with probability at least `1 - beta`.
 
-    `certified=False` marks a claim that rests on printed constants without a proof.
+    `certified=False` marks a claim that depends on printed constants without a proof.
 
     Examples
     --------
@@ -676,7 +676,7 @@ class Draws(Protocol):
 class ThresholdRun(ThresholdView, OneOwner):
     """A run of Figure 1 on numbers that were checked on entry; `Thresholdout` is the public method."""
 
-    #: What reads the parameters back from a state; a run whose claim rests on another theorem has rules of its own.
+    #: What reads the parameters back from a state; a run whose claim depends on another theorem has rules of its own.
     _rules_type: ClassVar[type[ThresholdRules]] = ThresholdRules
 
     def _begin(self, rules: ThresholdRules, source: Source, draws: Draws | None = None) -> None:

@@ -98,7 +98,7 @@ class Entry:
 class Transcript(OneOwner):
     """A run of questions, each given its share of the failure probability by the course before it.
 
-    `assumption` is what the intervals rest on, in words, and `terms` gives the public numbers that an interval's name
+    `assumption` is what the intervals depend on, in words, and `terms` gives the public numbers that an interval's name
     stands for. Both are given where rows are not independent.
     """
 
@@ -271,7 +271,7 @@ class Transcript(OneOwner):
         return answer
 
     def guarantee(self, log_share: float, family: str, course: Course) -> Guarantee:
-        """Return what a claim at a share rests on."""
+        """Return what a claim at a share depends on."""
         parameters: dict[str, Any] = {
             "confidence": self.budget.confidence,
             "question": course.asked + 1,

@@ -31,7 +31,7 @@ FIRST_GUESS = 0.5
 TRUSTED = (
     "items drawn independently; how right each answer was as the harness says; models chosen by reported scores alone"
 )
-"""What intervals rest on where a guard has no labels of its own."""
+"""What intervals depend on where a guard has no labels of its own."""
 CHECKED, LADDER = "checked", "ladder"
 """The boards of a benchmark that a guard keeps: scores that come with a guess, and scores that do not."""
 _ITEM, _RIGHT = "item", "right"

@@ -1,4 +1,4 @@
-"""What comes back from a question: a value, an interval that holds, its cost, what is left, and what it rests on."""
+"""What comes back from a question: a value, an interval that holds, its cost, what is left, and what it depends on."""
 
 from __future__ import annotations
 

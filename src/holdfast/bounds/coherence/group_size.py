@@ -468,7 +468,7 @@ def sampling_noise_failure(
 
 
 # --- Without replacement ----------------------------------------------------------------------------------------------
-# Tails of sampling without replacement that the coherence theorems rest on.
+# Tails of sampling without replacement that the coherence theorems depend on.
 
 
 @theorem(

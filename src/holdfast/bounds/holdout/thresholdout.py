@@ -168,7 +168,7 @@ def theorem25_size(tau: float, beta: float, questions: int, budget: int, branch:
     *Theorem 25.* With the parameters above and this many rows, the probability is at most `beta` that some question
     `i <= m` has `|a_i - P[phi_i]| >= tau` while fewer than `B` questions had a training error above `tau/2`.
     Training rows may be anything; holdout rows are i.i.d. `branch="paper"` is the printed approximate branch, which
-    rests on the printed Lemma 24 and is not certified.
+    depends on the printed Lemma 24 and is not certified.
 
     Examples
     --------

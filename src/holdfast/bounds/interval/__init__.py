@@ -1,7 +1,7 @@
 """Half-widths that hold for k adaptively chosen means at once, one file a family of proofs.
 
 Every function takes `n, questions, beta, noise` and returns a `Width`: the half-width, the noise scale that buys it and
-what it rests on. `best` is the one to use; the others are there to compare, to cite and to check.
+what it depends on. `best` is the one to use; the others are there to compare, to cite and to check.
 """
 
 from holdfast.bounds.interval.mutual_information import minimisation, russo_zou, russo_zou_kl, xu_raginsky

@@ -644,7 +644,7 @@ def _searched(shapes: Sequence[Shape], counts: Array) -> tuple[float, Array, Sha
 
 @dataclass(frozen=True)
 class SignPlan:
-    """A certified schedule: the half-width, the runs of scales, and what the certificate rests on."""
+    """A certified schedule: the half-width, the runs of scales, and what the certificate depends on."""
 
     shape: Shape
     half_width: float

@@ -169,7 +169,7 @@ class CoinFlip:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Given:
-    """Predictions already made: one number a row of the data, or such a list for each lens by name.
+    """Predictions already made: one number per row of the data, or such a list for each lens by name.
 
     The same predictions serve every split, so repeated splits of one set of predictions measure sampling noise only;
     they speak about a release in the single-shot mode.

@@ -232,7 +232,7 @@ class NaiveBayes:
 def bayes_predictor(
     known: Mapping[str, Values], counts: Mapping[str, NDArray[Any]], prior: NDArray[Any], smoothing: float
 ) -> Predictor:
-    """Return the predictor of naive Bayes: `tanh` of half the log-odds. A value that was never counted says nothing."""
+    """Return the predictor of naive Bayes: `tanh` of half the log-odds. A value that was never counted adds nothing."""
     base = np.log(prior + smoothing)
     ratios: dict[str, NDArray[np.float64]] = {}
     for name, table in counts.items():

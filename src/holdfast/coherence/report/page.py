@@ -498,7 +498,7 @@ def _untested(report: Report) -> str:
     )
     return (
         f" There are too few splits to see such a dependence of a single group in {escape(where)}, so hatching there "
-        "says nothing."
+        "shows nothing."
     )
 
 

@@ -428,8 +428,8 @@ class ChainModel(QuiltModel):
         """Max-influence `I(X_quilt <- X_record | X_known)` in nats, rounded up; any sets of records.
 
         Only the nearest quilt record and the nearest known record of each side matter. With the known record nearer,
-        the side says nothing. With the known record `c` beyond the quilt record, the log ratio of the side loses what
-        `c` alone says: for the right side, lags `b < c`, it is the largest over possible `v, w` of
+        the side reveals nothing. With the known record `c` beyond the quilt record, the log ratio of the side loses
+        what `c` alone says: for the right side, lags `b < c`, it is the largest over possible `v, w` of
         `ln P^b(x,v)/P^b(x',v) - ln P^c(x,w)/P^c(x',w)`.
         """
         record = check_record(record, self.n)

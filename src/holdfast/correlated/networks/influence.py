@@ -76,7 +76,7 @@ def set_influence(
 
     Examples
     --------
-    Two fair causes and their noisy exclusive or: the effect says nothing about one cause until the other is known.
+    Two fair causes and their noisy exclusive or: the effect reveals nothing about one cause until the other is known.
 
     >>> effect = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.1, 0.9], [0.9, 0.1]]])
     >>> factors = [Factor.of((0,), [0.5, 0.5]), Factor.of((1,), [0.5, 0.5]), Factor.of((0, 1, 2), effect)]

@@ -1,7 +1,7 @@
 """Checkpoints: what a chain had come to when somebody had checked all of it, signed by whoever checked.
 
-Verifying may begin at one and read only what came after it. It then rests on the signer's word for what came before;
-verifying from the first entry rests on nobody's.
+Verifying may begin at one and read only what came after it. It then depends on the signer's word for what came before;
+verifying from the first entry depends on nobody's.
 """
 
 from __future__ import annotations

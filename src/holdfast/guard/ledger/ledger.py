@@ -2,7 +2,7 @@
 
 Threads that submit at the same time share commits. One of them leads: it takes those that wait, locks the chain once,
 decides one after the other, writes and commits once, and then hands each its result. If the commit fails nobody gets
-one, not even an exception that a function raised: it may rest on a change that is not durable.
+one, not even an exception that a function raised: it may depend on a change that is not durable.
 """
 
 from __future__ import annotations

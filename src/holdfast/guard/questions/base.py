@@ -114,7 +114,7 @@ class Situation:
         return 1.0 - self.budget.policy.confidence
 
     def guarantee(self, theorem: str, **parameters: Any) -> Guarantee:
-        """Return what an answer rests on, next to the theorem of its mechanism: the share and the cap."""
+        """Return what an answer depends on, next to the theorem of its mechanism: the share and the cap."""
         if self.budget.others:
             return Guarantee(theorem, parameters | self.budget.to_dict(), POOLED)
         separate = self.budget.policy.histories == "separate"
@@ -179,7 +179,7 @@ class Bound(ABC):
         """Raise where the question comes too late to be paid for, by what anyone may know."""
 
     def require_useful(self, situation: Situation) -> None:  # noqa: B027  (most kinds always say something)
-        """Raise `QuestionRefused` where no rows could make the answer say anything, by what anyone may know."""
+        """Raise `QuestionRefused` where no rows could make the answer useful, by what anyone may know."""
 
     def prospect(self, situation: Situation) -> Mapping[str, Any] | None:
         """Return what a test could show, before it is asked; None for all other kinds. Public."""

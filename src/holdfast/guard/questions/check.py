@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 # A check answered by Thresholdout: its noisy threshold is secret state in the ledger, its privacy was paid at opening.
 #
 # The run of Figure 1 (Dwork et al. 2015) is purely private, so its answers are private answers like those of a noisy
-# mean: they pay no share of the looks, and their intervals are widened by the noise that can have entered them
+# mean: they pay no share of the noiseless steps, and their intervals are widened by the noise that can have entered
+# them
 # (docs/guard-proof.md).
 
 NAME = "thresholdout"

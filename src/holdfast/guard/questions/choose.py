@@ -56,7 +56,7 @@ class Choose(Question):
     ]
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check the question against the policy. The ledger tells later whose submissions they are."""
+        """Check the question against the policy. The ledger shows later whose submissions they are."""
         if not policy.has_contest:
             raise QuestionRefused(
                 "this guard reserves no rows for a final of its leaderboards, so there are no submissions to choose"

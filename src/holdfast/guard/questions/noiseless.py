@@ -48,7 +48,7 @@ def shown(
     stake: float | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> Settled:
-    """Return what the outcome of a noiseless question shows, with what it rests on."""
+    """Return what the outcome of a noiseless question shows, with what it depends on."""
     most = situation.budget.policy.failures
     ended = outcome.passed is False and most is not None and situation.progress.failed >= most
     guarantee = situation.guarantee(THEOREM, log_share=round(log_share, 6), interval=outcome.family)

@@ -72,7 +72,7 @@ def noise_for(cost: Cost, n: int, means: int = 1) -> Laplace | Gaussian:
 def about_rows(situation: Situation, interval: Any, what: str) -> dict[str, Any]:
     """The interval about these rows, named: where the exact value of the rows lies, seen through the noise alone.
 
-    It holds with the policy's confidence for this answer by itself, and says nothing about a population. The interval
+    It holds with the policy's confidence for this answer by itself, and is not about a population. The interval
     of the answer is about the population, and holds together with those of all other answers. Both are functions of
     what was released.
     """

@@ -5,9 +5,9 @@ Looks with `2**bits` outcomes in all multiply every failure probability of the p
 
     level(alpha)  = level of the private part at alpha / 2**b,      adjusted(p) = 2**b * adjusted p of the private part.
 
-A look alone is Bonferroni's correction. Every route is a curve of true statements fixed by the costs, all true at once,
-so taking the best one costs nothing, also after seeing the p-value: each rejects when `p <= u` for a `u` that no data
-enter, such regions are nested, and their union is that of the largest `u`.
+A noiseless step alone is Bonferroni's correction. Every route is a curve of true statements fixed by the costs, all
+true at once, so taking the best one costs nothing, also after seeing the p-value: each rejects when `p <= u` for a
+`u` that no data enter, such regions are nested, and their union is that of the largest `u`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ NONE = Level(0.0, -math.inf, math.inf, 1.0)
 
 @dataclass(frozen=True)
 class Route:
-    """One theorem applied to one reading: a corrected level, an adjusted p-value, and what they rest on."""
+    """One theorem applied to one reading: a corrected level, an adjusted p-value, and what they depend on."""
 
     name: str
     theorem: str
@@ -290,13 +290,13 @@ def _zcdp(rho: float, delta: float) -> float:
 
 
 def _shared(alpha: float, bits: float) -> float:
-    """Alpha over the number of outcomes of the looks, rounded down; 0 below the range that the searches handle."""
+    """Alpha over the outcomes of the noiseless steps, rounded down; 0 below the range that the searches handle."""
     inner = corrected(alpha, bits, 0.0)[0]
     return inner if inner > 1e-290 else 0.0
 
 
 def _with_bits(level: Level, bits: float) -> Level:
-    """The level of the private part, charged with the looks' bits and the failure probability for all of them."""
+    """The level of the private part, charged with the noiseless steps' bits and the failure probability."""
     if not bits or level.is_vacuous or level.bits is None or level.beta is None:
         return level
     beta = up(math.ldexp(level.beta, math.ceil(bits)) * 2.0 ** (bits - math.ceil(bits)))

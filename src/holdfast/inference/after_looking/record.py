@@ -162,7 +162,7 @@ class AfterLooking:
             A note for people.
         values : int, optional
             How many values the step's output could take, everything shown included. A private choice among `values`
-            candidates is then also read as a look with that many outcomes, whichever is better.
+            candidates is then also priced as a noiseless step with that many outcomes, whichever is better.
         neighbours : str
             What the step's privacy is certified for. Only "replace-one" is accepted; for "add-remove" the error says
             which cost to record instead.
@@ -291,7 +291,8 @@ class AfterLooking:
         Raises
         ------
         LedgerConflict
-            For a look followed by an approximately private step; the message names what the interleaved bound gives.
+            For a noiseless step followed by an approximately private step; the message names what the interleaved
+            bound gives.
 
         Examples
         --------
@@ -312,7 +313,10 @@ class AfterLooking:
         except LedgerConflict as error:
             found = self.plan()
             if found.level.is_vacuous:
-                offer = "Here that bound rejects nothing: delta times n times the looks' outcomes is not below alpha"
+                offer = (
+                    "Here that bound rejects nothing: delta times n times the outcomes of the noiseless steps is not "
+                    "below alpha"
+                )
             else:
                 offer = (
                     f"Here that bound (AfterLooking.level) rejects at {found.level.value:.4g} to keep {found.alpha:g}"

@@ -10,7 +10,8 @@ Caps
 A correction is a function of the amounts it charges. If those depend on the answers, the theorem for fixed amounts does
 not apply; if the caps are charged from the start and every step must still fit, it does. Each kind of cost has its cap:
 
-- bits: the alphabets of the looks multiply to at most `2**bits` on every path, as `transfer.interleaved` asks;
+- bits: the alphabets of the noiseless steps multiply to at most `2**bits` on every path, as `transfer.interleaved`
+  asks;
 - pure and approximate privacy: sums of epsilon and of delta, which is the basic filter (Rogers, Roth, Ullman and Vadhan
   2016);
 - zCDP and GDP: sums of rho and of mu squared (Feldman and Zrnic 2021; Smith and Thakurta 2022).
@@ -115,8 +116,8 @@ KINDS: dict[str, tuple[type[Cost], int]] = {
 class Entry:
     """One step: its cost, how many values its output could take if that is known, and what it was.
 
-    A private choice among `values` candidates is also a look with that many outcomes. Both readings are true, so the
-    better one may be used, and a correction for it is never worse than Bonferroni's.
+    A private choice among `values` candidates is also a noiseless step with that many outcomes. Both readings are
+    true, so the better one may be used, and a correction for it is never worse than Bonferroni's.
     """
 
     cost: Cost
@@ -181,7 +182,7 @@ class Totals:
 
 
 def readings(entries: Sequence[Entry]) -> Iterator[Totals]:
-    """Every useful reading: an entry with a known number of values is a private step or a look.
+    """Every useful reading: an entry with a known number of values is a private step or a noiseless step.
 
     Of two readings with the same private steps the one with fewer bits of looks is the better in every theorem.
     """

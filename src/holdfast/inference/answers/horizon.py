@@ -282,7 +282,7 @@ class SmallVarianceAnswers(HorizonAnswerer):
 
     @property
     def method(self) -> str:
-        """The theorem that the plan rests on."""
+        """The theorem that the plan depends on."""
         return self.plan.guarantee.theorem
 
     @property

@@ -38,7 +38,7 @@ class NoisyAnswers(Answerer):
 
     @property
     def method(self) -> str:
-        """The theorem that the plan rests on."""
+        """The theorem that the plan depends on."""
         return self.width.method
 
     @property

@@ -31,8 +31,8 @@ class SplitAnswers(Answerer):
     `beta/questions`, and all of them hold at once. Rows must be independent and identically distributed.
 
     The parts are drawn at random when the plan is made, without looking at rows. Rows that lie in the order in which
-    they were drawn do not need that. Rows that were sorted afterwards, by date or by label, do: their first part says
-    nothing about the rest, but in a fresh random order they are independent again. That argument takes an order that
+    they were drawn do not need that. Rows that were sorted afterwards, by date or by label, do: their first part does
+    not represent the rest, but in a fresh random order they are independent again. That argument takes an order that
     the analyst does not know, so with a sorted file questions must not be chosen by looking at `rows` or `state()`.
 
     Parameters

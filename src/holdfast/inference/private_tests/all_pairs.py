@@ -5,9 +5,9 @@ charged to a zCDP filter before it is made, and the whole run is rho-zCDP.
 
 Rare categories would make most pairs inconclusive (an expected count of at most 5 is NULL). So a part of the budget
 first buys noisy one-way counts, and categories below a share are merged into one. Which ones are merged depends on
-noisy margins only. Under independence the margins say nothing, in the limit, about the statistic of a pair: given the
-margins its distribution is the same chi-square, with the degrees of freedom of the merged table. So levels are as for
-fixed categories.
+noisy margins only. Under independence the margins reveal nothing, in the limit, about the statistic of a pair: given
+the margins its distribution is the same chi-square, with the degrees of freedom of the merged table. So levels are as
+for fixed categories.
 """
 
 from __future__ import annotations

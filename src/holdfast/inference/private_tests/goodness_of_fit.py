@@ -208,7 +208,7 @@ def new_statistic_gof(
         One of rho (discrete Gaussian noise) and a Gaussian `NoiseLaw`; neither with noisy counts. `epsilon` means
         Laplace noise, which is refused with the reason.
     projected : bool
-        Whether the noise of the total, which says nothing about `p0`, is projected away.
+        Whether the noise of the total, which reveals nothing about `p0`, is projected away.
     counts, p0, alpha, minimum_expected, n, neighbours, source
         As in `gof`.
 

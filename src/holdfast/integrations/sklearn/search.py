@@ -401,9 +401,9 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         X, y : array-like
             Rows to fit and guess on; without `X_holdout`, also the holdout's rows come from here, by a random split.
         groups : array-like, optional
-            One label a row of `X`, for rows that belong together: visits of a patient, pages of a document. Every split
-            keeps groups whole, and groups are the units of the holdout: what is certified is the mean over groups of
-            their rows' mean score. For metrics that are a mean over rows.
+            One label per row of `X`, for rows that belong together: visits of a patient, pages of a document. Every
+            split keeps groups whole, and groups are the units of the holdout: what is certified is the mean over
+            groups of their rows' mean score. For metrics that are a mean over rows.
         groups_holdout : array-like, optional
             The groups of the holdout's rows, where these are given. They must not be among `groups`.
         X_holdout, y_holdout : array-like, optional
@@ -546,7 +546,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         return narrow(grid, winner)
 
     def _split(self, X: Any, y: Any, groups: Any, name: str, fit_params: dict[str, Any]) -> Any:
-        """Rows for the first part and for the second, their groups, and what `fit` gets one entry a row of."""
+        """Rows for the first part and for the second, their groups, and what `fit` gets one entry per row of."""
         size = _share_or_count(name, getattr(self, name), len(y))
         per_row = [name for name, value in fit_params.items() if _one_a_row(value, len(y))]
         # Not stratified: a stratified holdout would not be independent rows of the population.

@@ -3,7 +3,7 @@
 The cookie does not hold the token. Its seal is made with a key that follows from the server's signing key and from the
 token's stored hash, so that all workers agree without keeping anything, and a copy of the database alone is no way in.
 The token's row is read at every request: a session ends with its token. Where a ledger has no signing key (PostgreSQL
-without `--signing-key`) the seal rests on the stored hash alone.
+without `--signing-key`) the seal depends on the stored hash alone.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ _LARGEST = 2**62
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "One prediction a row key",
+        "description": "One prediction per row key",
         "content": {
             "text/csv": {"schema": {"type": "string"}, "example": "id,prediction\n1,true\n2,false\n"},
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},

@@ -1,6 +1,6 @@
 """The process of a model, `python -m holdfast.guard.scoring.onnx.child`: it tries a model, or predicts for given rows.
 
-Trying comes first and sees made-up rows alone, so it may say what is wrong. Predicting says nothing but predictions,
+Trying comes first and sees made-up rows alone, so it may say what is wrong. Predicting returns only predictions,
 each as soon as it is made: if the process ends, it is known which row it was at.
 """
 

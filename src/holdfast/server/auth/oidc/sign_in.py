@@ -140,7 +140,7 @@ def audiences(claims: dict[str, Any]) -> set[str]:
 
 
 def unknown() -> Problem:
-    """Return the refusal of a token that no key of the issuer signed; it says nothing more."""
+    """Return the refusal of a token that no key of the issuer signed; it gives no other reason."""
     return Problem("unauthenticated", "this token is not known here")
 
 
