@@ -115,7 +115,9 @@ class Correlation(Question):
     ] = None
     first_high: Annotated[
         float | None,
-        NumberInput(label="First: highest", help="Greatest value of the first expression; rows are clipped to it."),
+        NumberInput(
+            label="First: highest", help="The largest value of the first expression; larger values are clipped to it."
+        ),
     ] = None
     second_low: Annotated[
         float | None,
@@ -126,7 +128,9 @@ class Correlation(Question):
     ] = None
     second_high: Annotated[
         float | None,
-        NumberInput(label="Second: highest", help="Greatest value of the second expression; rows are clipped to it."),
+        NumberInput(
+            label="Second: highest", help="The largest value of the second expression; larger values are clipped to it."
+        ),
     ] = None
     spend: Spend = None
     where: Where = None
