@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
+from holdfast.bounds.one_question import blaker
 from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter, LedgerUnavailable
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.sklearn import HoldoutScorer, ReusableHoldoutSearch, RowMetric, metric
@@ -154,11 +155,14 @@ def test_ranks_are_given_where_they_are_claimed() -> None:
 
 def test_every_interval_of_a_grid_can_be_claimed() -> None:
     search = ReusableHoldoutSearch(TREE, DEPTHS, claims="intervals", random_state=0).fit(X, Y)
-    level = 0.05 / 4 / 2
+    share = 0.05 / 4
     for score, low, high in zip(
         *(search.cv_results_[name] for name in ("mean_test_score", "holdout_low", "holdout_high")), strict=True
     ):
-        assert (low, high) == pytest.approx(count_limits(round(900 * score), 900, level, level), abs=1e-6)
+        hits = round(900 * score)
+        assert (low, high) == pytest.approx(tuple(blaker(hits, 900, np.log(share))), abs=1e-9)
+        lowest, highest = count_limits(hits, 900, share / 2, share / 2)
+        assert lowest - 1e-9 <= low < high <= highest + 1e-9
 
 
 def test_results_are_complete_after_the_end() -> None:

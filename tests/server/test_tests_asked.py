@@ -56,13 +56,13 @@ def test_a_test_that_can_reject_nothing(live: Live, analyst: httpx.Client, visit
     refused = analyst.post(f"{at}/ask", json={"question": QUESTION})
     assert (refused.status_code, refused.json()["code"]) == (409, "question-refused")
     page = visitor.fill(f"/guards/{made['id']}/ask", do="estimate", **FORM).text
-    assert "This test could reject nothing, whatever the rows hold" in page
+    assert "No rows could make it reject" in page
     token = str(analyst.headers["authorization"].removeprefix("Bearer "))
     with hf.connect(live.url, token, guard="powerless") as guard:
         remote = guard.estimate(QUESTION)
         assert remote.test == said["test"]
-        assert "could reject nothing" in remote._repr_html_()
-        with pytest.raises(QuestionRefused, match="could reject nothing"):
+        assert "No rows could make it reject" in remote._repr_html_()
+        with pytest.raises(QuestionRefused, match="could not reject for any rows"):
             guard.ask(QUESTION)
     left = analyst.get(f"{at}/remaining").json()["whole"]
     assert left == {"questions": 50, "epsilon": 1.0}

@@ -128,8 +128,9 @@ class Finalists:
         if self.ones is not None:
             ones = int(self.ones[index])
             if alike and side == "both":
-                return tuple(blaker(ones, self.n, log_share))
-            limits = clopper_pearson(ones, self.n, log_share if alike else _unlike(log_share, side), side)
+                limits = blaker(ones, self.n, log_share)
+            else:
+                limits = clopper_pearson(ones, self.n, log_share if alike else _unlike(log_share, side), side)
             return limits.low, limits.high
         assert self.columns is not None
         low, high = self._bets(self.columns[index], self.low, self.high, alike).interval(log_share, side)

@@ -17,7 +17,7 @@ from holdfast.holdout.error_budget import ErrorBudget
 from holdfast.holdout.final import Finalists
 from holdfast.holdout.intervals.procedure import OnRows, Procedure
 from holdfast.holdout.questions import Guess, MeanQuestion, OneSided
-from holdfast.holdout.ranks import Ranks
+from holdfast.holdout.ranks import Forecast, Ranks
 from holdfast.holdout.reusable import ReusableHoldout, Show
 from holdfast.holdout.transcript import Outcome, Transcript
 from holdfast.mechanisms.answer import Answer
@@ -102,7 +102,7 @@ class DependentFinalists(Finalists):
         gap = float(self.means[better] - self.means[worse])
         return self._around(gap, log_share, "upper", -length, length)[1]
 
-    def ranks(self, log_level: float, weights: npt.NDArray[np.float64] | None, alike: bool) -> Ranks:
+    def ranks(self, log_level: float, forecast: Forecast | None, alike: bool) -> Ranks:
         """Refused: the tests behind ranks are for independent rows."""
         raise QuestionRefused("ranks are certified for independent rows only; claim intervals or the winner")
 
