@@ -31,7 +31,7 @@ from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import StateKind, StateRow, Store
 from holdfast.guard.ledger.transaction import Transaction, View
-from holdfast.guard.policy import Policy
+from holdfast.guard.policy import Policy, has_final
 from holdfast.guard.questions import check
 from holdfast.guard.questions.base import Hidden, Question
 from holdfast.guard.state import ACCOUNT, WHOLE, Account, EpochLink, GuardState
@@ -158,7 +158,7 @@ def _without_later_kinds(policy: Policy, stored: Policy) -> Policy:
     kinds = [kind for kind in policy.kinds or () if not known[kind].added_later or kind in (stored.kinds or ())]
     if not kinds:
         return policy
-    lost = "final" in (policy.kinds or ()) and "final" not in kinds
+    lost = has_final(policy.kinds) and not has_final(kinds)
     return replace(policy, kinds=tuple(kinds), final=stored.final if lost else policy.final)
 
 

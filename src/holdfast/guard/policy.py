@@ -203,8 +203,7 @@ class Policy:
 
     def _check_finals(self) -> None:
         put = object.__setattr__
-        finals = {"final", "contest_final"} & set(self.kinds or ())
-        final = self.final if self.final is not None else 0.5 if finals else 0.0
+        final = self.final if self.final is not None else 0.5 if has_final(self.kinds) else 0.0
         put(self, "final", arguments.real("final", final, at_least=0, at_most=1))
         parts = reserve_parts(self.reserve)
         put(self, "reserve", parts)
@@ -477,6 +476,18 @@ class Policy:
 def _error_budget(confidence: float, questions: int | None, final: float, phases: int, factor: float) -> ErrorBudget:
     """A plan; kept, because it is asked for several times a question."""
     return ErrorBudget(confidence, questions, final, phases, factor=factor)
+
+
+def has_final(kinds: Sequence[str] | None) -> bool:
+    """Whether a final is among some kinds.
+
+    Examples
+    --------
+    >>> has_final(["check", "contest_final"]), has_final(["check", "close"])
+    (True, False)
+    """
+    known = Question.kinds()
+    return any(known[kind].is_final for kind in kinds or ())
 
 
 def _kinds(kinds: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:

@@ -284,6 +284,8 @@ class Question(ABC):
     """Whether it takes more than a few milliseconds to say what a question of this kind would give."""
     ends_run: ClassVar[bool] = False
     """Whether it shows exact values and ends the run: where histories are together, stewards alone may ask it."""
+    is_final: ClassVar[bool] = False
+    """Whether it spends what the policy keeps for a final."""
     steward_may: ClassVar[bool] = False
     """Whether a steward may ask it where the policy's kinds do not name it, as those of earlier versions do not."""
     under_means: ClassVar[bool] = False

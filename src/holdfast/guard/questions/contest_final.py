@@ -126,6 +126,7 @@ class ContestFinal(Question):
     place: ClassVar[int] = 21
     needs_contest: ClassVar[bool] = True
     ends_run: ClassVar[bool] = True
+    is_final: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"kind": "contest_final", "board": "income"}
 
     board: Annotated[str, TextInput(label="Board", help="The name of the contest's leaderboard.", argument=True)]

@@ -56,6 +56,7 @@ class Final(Question):
     purpose: ClassVar[str] = "The numbers you report: exact values of the finalists. Ends the run."
     place: ClassVar[int] = 17
     ends_run: ClassVar[bool] = True
+    is_final: ClassVar[bool] = True
     added_later: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {
         "kind": "final",
