@@ -177,7 +177,7 @@ def test_missing_values_and_values_outside_the_range_read_alike():
         with pytest.raises(InvalidParameter) as caught:
             summarise([0.5, bad], n=2)
         said.add(str(caught.value))
-    assert said == {"values must lie in [0, 1], one number a row without missing values, and some do not"}
+    assert said == {"values must lie in [0, 1], one number per row without missing values, and some do not"}
     for bad in (math.nan, 0.5):
-        with pytest.raises(InvalidParameter, match=r"must be 0 or 1, one number a row without missing .* some are not"):
+        with pytest.raises(InvalidParameter, match=r"must be 0 or 1, one number per row .* some are not"):
             summarise([1.0, bad], n=2, binary=True)
