@@ -270,8 +270,8 @@ class Tools:
     >>> tools = Tools(guard.for_analyst("agent"), label="rich")
     >>> print(tools.call("submit", {"rule": "age > 40", "guess": 1.0}).words[:63])
     Your estimate is confirmed within ±0.0014. The value is 1, and
-    >>> print(tools.call("ask", {"question": {"kind": "mean", "expression": "age"}}).words[:34])
-    Refused: a mean may not be asked h
+    >>> print(tools.call("ask", {"question": {"kind": "mean", "expression": "age"}}).words[:33])
+    Refused: a mean is not allowed he
     """
 
     def __init__(self, guard: AnalystGuard, label: str | None = None, files: Path | None = None) -> None:
