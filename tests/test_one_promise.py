@@ -103,6 +103,7 @@ SUBJECTS: dict[str, Subject] = {
         lambda: hf.Thresholdout.plan(tau=0.9, questions=3, budget=1, confidence=0.8, n=N, method="single-threshold")
     ),
     "GaussianThresholdout": _guess(lambda: GaussianThresholdout(N)),
+    "GaussianThresholdout, certified": _guess(lambda: GaussianThresholdout(N, questions=10)),
     "SparseValidate": Subject(
         lambda: hf.SparseValidate(ROWS, questions=50, budget=3),
         lambda it: it.query(lambda rows: rows.mean() > 0.5),

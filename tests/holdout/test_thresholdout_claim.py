@@ -4,11 +4,14 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.special import ndtr
 
-from holdfast.bounds.holdout import theorem25_parameters, theorem25_size
+from holdfast.bounds import interval
+from holdfast.bounds.holdout import gaussian_threshold_accuracy, theorem25_parameters, theorem25_size
 from holdfast.bounds.holdout.thresholdout import thresholdout_failure
-from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout import Claim, GaussianThresholdout, Thresholdout, thresholdout
 from holdfast.holdout.thresholdout import METHODS, ThresholdRules, planned
 from holdfast.noise import Grid, Seeded, discrete_laplace_tail
@@ -155,6 +158,89 @@ class TestGaussian:
             with pytest.raises(InvalidParameter):
                 ask()
         assert one.state() == before
+
+
+class TestGaussianPlan:
+    """A planned run of the experiment's Thresholdout, compared with an analyst of noisy means."""
+
+    def test_two_decisions_differ_as_rarely_as_the_coupling_says(self) -> None:
+        """The two chances of an overfit at every distance; half of what is set aside would not do."""
+        threshold, noise = 0.04, 0.01
+        distance = np.linspace(0, 0.2, 2001)
+        drawn = ndtr((distance - threshold) / noise)
+        compared = ndtr((distance - threshold) / noise) + ndtr((-distance - threshold) / noise)
+        apart = np.abs(drawn - compared).max()
+        assert apart <= ndtr(-threshold / noise) * (1 + 1e-9)
+        assert apart > 0.5 * ndtr(-threshold / noise)
+
+    def test_the_accuracy_at_the_published_parameters(self) -> None:
+        """10,000 rows, 1,000 questions, 10 overfits; the parts are those of `k + B` noisy means of constant noise."""
+        holdout = GaussianThresholdout(10_000, questions=1000, overfits=10)
+        accuracy = gaussian_threshold_accuracy(10_000, 1000, 10, 0.05, 0.04, 0.01)
+        assert accuracy <= holdout.accuracy <= accuracy + 1e-6  # type: ignore[operator]
+        assert round(accuracy, 3) == 0.171
+        left = 0.05 - 1000 * float(ndtr(-4.0))
+        means = interval.sign_comparison(10_000, 1010, left, parameters=(1.0, 1.0, 0.0)).half_width
+        assert accuracy == pytest.approx(means + 0.04, rel=1e-6)
+        # neither fewer noisy means nor the whole failure probability is what was proved
+        assert accuracy > interval.sign_comparison(10_000, 1000, left, parameters=(1.0, 1.0, 0.0)).half_width + 0.04
+        assert gaussian_threshold_accuracy(10_000, 2000, 10, 0.05, 0.04, 0.01) == math.inf
+        assert gaussian_threshold_accuracy(10_000, 1000, 100, 0.05, 0.04, 0.01) > accuracy
+        assert GaussianThresholdout(10_000).accuracy is None
+
+    def test_intervals_budgets_and_state(self) -> None:
+        holdout = GaussianThresholdout(400, questions=6, overfits=2, source=Seeded(1))
+        half = [1.0, 0.0] * 200
+        passed = holdout.query_values(0.5, half)
+        failed = holdout.query(np.zeros(4), half)
+        assert (passed.passed, passed.value, failed.passed) == (True, 0.5, False)
+        assert passed.interval == pytest.approx((0.5 - holdout.accuracy, 0.5 + holdout.accuracy), abs=1e-4)  # type: ignore[operator]
+        assert failed.interval[1] - failed.interval[0] < passed.interval[1] - passed.interval[0]  # type: ignore[index]
+        assert failed.guarantee.theorem == "holdout.gaussian-threshold-accuracy"
+        assert failed.guarantee.certified
+        assert failed.remaining == {"questions": 4, "overfits": 1}
+        again = GaussianThresholdout.from_state(holdout.state())
+        assert (again.accuracy, again.asked, again.overfits) == (holdout.accuracy, 2, 1)
+        assert again.query_values(1.0, half).passed is False
+        with pytest.raises(BudgetExhausted):
+            again.query_values(0.5, half)
+        for ask in (
+            lambda: holdout.query_means(0.5, 0.5),
+            lambda: holdout.query_batch([0.5], [0.5]),
+            lambda: holdout.query_values(1.2, half),
+            lambda: holdout.query_values(0.5, [2.0] * 400),
+            lambda: GaussianThresholdout(400, overfits=3),
+            lambda: GaussianThresholdout(400, questions=3, overfits=4),
+            lambda: GaussianThresholdout(400, questions=3, confidence=1.0),
+        ):
+            with pytest.raises(InvalidParameter):
+                ask()
+        assert holdout.asked == 2
+        with pytest.raises(GuaranteeUnavailable):
+            GaussianThresholdout(400, threshold=0.1, noise=0.05, questions=100)
+
+    def test_a_guess_at_the_threshold_fails_half_of_the_time(self) -> None:
+        """4,000 comparisons: 1,842 to 2,158 is within 1e-6; a noise that is kept would fail none or all."""
+        holdout = GaussianThresholdout(4, 0.25, 0.05, questions=4000, confidence=0.5, source=Seeded(5))
+        failed = sum(holdout.query_values(0.25, [1.0, 1.0, 0.0, 0.0]).passed is False for _ in range(4000))
+        assert 1842 <= failed <= 2158
+
+    def test_the_threshold_is_part_of_the_accuracy(self) -> None:
+        """At most 5% of runs may miss: 24 of 100 have probability below 1e-10. Without the threshold nearly all do."""
+        misses = [0, 0]
+        for run in range(100):
+            random = np.random.default_rng(run)
+            holdout = GaussianThresholdout(1000, 0.3, 0.04, questions=8, source=Seeded(run))
+            rows, score, worst = random.random((1000, 7)) < 0.5, np.zeros(1000), 0.0
+            for j in range(8):
+                shown = holdout.query_values(0.76, rows[:, j] if j < 7 else score > 0)
+                assert shown.value is not None
+                worst = max(worst, abs(shown.value - 0.5))
+                score += (0.0 if j == 7 else shown.value - 0.63) * (rows[:, min(j, 6)] - 0.5)
+            misses[0] += worst > holdout.accuracy  # type: ignore[operator]
+            misses[1] += worst > holdout._half_width
+        assert misses[0] < 24
+        assert misses[1] > 60
 
 
 def test_a_claim_is_judged_by_the_noise_that_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from holdfast.bounds.holdout.sparse_validate import (
 )
 from holdfast.bounds.holdout.thresholdout import (
     ThresholdoutPlan,
+    gaussian_threshold_accuracy,
     lemma24_size,
     noise_allowance,
     plan_tight,
@@ -50,6 +51,7 @@ from holdfast.bounds.holdout.thresholdout import (
 __all__ = [
     "ThresholdoutPlan",
     "error_allocation",
+    "gaussian_threshold_accuracy",
     "guess_and_check_share",
     "guess_and_check_width",
     "hoeffding_tolerance",

@@ -12,11 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
+from scipy.special import ndtr
+
 from holdfast.bounds.generalisation import pure_dp_event, theorem_8_inverse
 from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability, laplace_scale
 from holdfast.bounds.interval.mutual_information import second_moment_factor
 from holdfast.bounds.interval.planning import best_noise
-from holdfast.bounds.interval.signs import RowLaw
+from holdfast.bounds.interval.signs import LEAST_SCALE, RowLaw, sign_plan
+from holdfast.bounds.interval.width import LEAST_BETA
 from holdfast.bounds.numerics.exact import down, up
 from holdfast.bounds.numerics.search import crossing, first_at_least, turning_point
 from holdfast.bounds.parameters import (
@@ -890,3 +893,64 @@ def planned_threshold_accuracy(
     0.142
     """
     return up(best_noise(n, questions, beta, rows).half_width + threshold)
+
+
+# The experiment's Thresholdout by comparison: two noises of one size, drawn anew for every question.
+
+
+def gaussian_threshold_width(
+    n: int, questions: int, budget: int, beta: float, threshold: float, noise: float, rows: str = "identical"
+) -> float:
+    """The half-width of the noisy means that the experiment's Thresholdout is compared with; `inf` where none is left.
+
+    Examples
+    --------
+    >>> round(gaussian_threshold_width(10_000, 1000, 10, 0.05, 0.04, 0.01), 3)
+    0.131
+    """
+    apart = up(questions * float(ndtr(-threshold / noise)), 64)
+    left = down(beta - apart, 4)
+    means = questions + min(budget, questions)
+    s2 = n * noise * noise
+    if left < LEAST_BETA or not LEAST_SCALE <= s2 <= 1 / LEAST_SCALE:
+        return math.inf
+    return sign_plan(n, means, left, rows, "best", (s2, 1.0, 0.0)).half_width
+
+
+@theorem(
+    "holdout.gaussian-threshold-accuracy",
+    statement="Accuracy of the Thresholdout of the experiments of Dwork et al. 2015: Gaussian noise of one size.",
+    source="Holdfast: Theorem D and a coupling (docs/papers/adaptive-widths.md)",
+    conditions="those of interval.sign-comparison; guesses from other rows and from what was shown; both noises are "
+    "Gaussian and drawn anew for each question; the run ends with overfit number `budget`",
+    unit="half-width",
+    provenance="derived",
+)
+def gaussian_threshold_accuracy(
+    n: Rows,
+    questions: Questions,
+    budget: Budget,
+    beta: FailureProbability,
+    threshold: Annotated[
+        float, Domain("The threshold on the distance of a guess from the mean.", at_least=0, below=1, typical=0.04)
+    ],
+    noise: Annotated[
+        float,
+        Domain("The standard deviation of both noises.", at_least=1e-9, at_most=1, typical=0.01),
+    ],
+    rows: RowLaw = "identical",
+) -> float:
+    """How far any shown value may be from the truth in the Thresholdout that the paper's figures ran.
+
+    `|phi(X) - g| > T + N(0, s^2)` shows `phi(X) + N(0, s^2)`, otherwise the guess `g`. A guess at distance `x` fails
+    with probability `Phi((x - T)/s)`, and `|phi(X) - g + s Z| > T` has probability `Phi((x - T)/s) + Phi((-x - T)/s)`:
+    both can be drawn together so that they differ with probability at most `Phi(-T/s)`. So but for a probability of
+    `k Phi(-T/s)` the run is one of an analyst of `k + B` noisy means with noise `s`, to which Theorem D applies. `inf`
+    where `k Phi(-T/s)` alone reaches beta.
+
+    Examples
+    --------
+    >>> round(gaussian_threshold_accuracy(10_000, 1000, 10, 0.05, 0.04, 0.01), 3)
+    0.171
+    """
+    return up(gaussian_threshold_width(n, questions, budget, beta, threshold, noise, rows) + threshold)

@@ -474,7 +474,7 @@ def power_scales(counts: Array, first: float, floor: float, exponent: float) -> 
 
 
 #: No search goes below this `n sigma^2`: functions of its inverse would leave the floating range.
-_LEAST_SCALE = 1e-6
+LEAST_SCALE = 1e-6
 
 
 def _descend(cost: Callable[[Array], float], start: Array, step: float, sweeps: int) -> tuple[float, Array]:
@@ -513,7 +513,7 @@ def power_search(shapes: Sequence[Shape], counts: Array) -> tuple[float, Array, 
     def scales(x: Array) -> Array:
         first, floor, exponent = np.exp(np.clip(x, -30, 60))
         found = power_scales(counts, float(first), float(floor), float(min(exponent, 20.0)))
-        return np.asarray(np.maximum(found, _LEAST_SCALE))
+        return np.asarray(np.maximum(found, LEAST_SCALE))
 
     shape = shapes[len(shapes) // 2]
     a = shape.least(counts, scales(point))
@@ -542,7 +542,7 @@ def _polished(shape: Shape, counts: Array, a: float, s2: Array) -> Array:
     knots = _KNOTS if counts.size > _KNOTS.size else places
 
     def scales(x: Array) -> Array:
-        return np.asarray(np.maximum(s2 * np.exp(np.interp(places, knots, np.clip(x, -20, 20))), _LEAST_SCALE))
+        return np.asarray(np.maximum(s2 * np.exp(np.interp(places, knots, np.clip(x, -20, 20))), LEAST_SCALE))
 
     _, point = _descend(
         lambda x: shape.certify(a, counts, scales(x)).failure,
@@ -698,7 +698,7 @@ def sign_plan(
     ]
     if parameters is not None:
         s2 = power_scales(counts, *parameters)
-        if not (float(np.min(s2)) >= _LEAST_SCALE and float(np.max(s2)) <= 1 / _LEAST_SCALE):
+        if not (float(np.min(s2)) >= LEAST_SCALE and float(np.max(s2)) <= 1 / LEAST_SCALE):
             raise InvalidParameter("parameters must leave every n sigma^2 between 1e-6 and 1e6")
         a, shape = min(((shape.least(counts, s2), shape) for shape in shapes), key=lambda found: found[0])
     else:

@@ -32,7 +32,7 @@ VALUE_ERROR = 2.0 ** -(VALUE_BITS + 1) + 2.0**-50
 _AT_ONCE = 1 << 22
 
 
-def exact_mean(values: Rows, n: int, low: float = 0.0, high: float = 1.0) -> Fraction:
+def exact_mean(values: Rows, n: int, low: float = 0.0, high: float = 1.0, name: str = "values") -> Fraction:
     """Return the mean of `(value - low)/(high - low)`, each put on the grid of `2**-40` row by row; in [0, 1], exactly.
 
     Parameters
@@ -43,6 +43,8 @@ def exact_mean(values: Rows, n: int, low: float = 0.0, high: float = 1.0) -> Fra
         Number of rows there must be.
     low, high : float
         The declared range; for whole numbers at most `2**53` in size, beyond which they are no longer exact as floats.
+    name : str
+        What errors call the values.
 
     Returns
     -------
@@ -65,7 +67,7 @@ def exact_mean(values: Rows, n: int, low: float = 0.0, high: float = 1.0) -> Fra
             # `summarise` has asked for the next chunk, so it has checked this one
             total += _total(np.asarray(chunk), low, high)
 
-    summarise(chunks(), n=n, low=low, high=high)
+    summarise(chunks(), n=n, low=low, high=high, name=name)
     return Fraction(total, n << VALUE_BITS)
 
 
