@@ -23,7 +23,8 @@ USUAL: dict[str, Any] = {
     "n": 1000, "questions": 10, "beta": 0.05, "half_width": 0.1, "tau": 0.1, "budget": 2, "sigma": 0.01, "p": 0.3,
     "grid": 0.01, "question": 5, "failures": 1, "universe": 1024.0, "error": 0.1, "step": 0.1, "submissions": 10,
     "threshold": 0.05, "sensitivity": 0.001, "candidates": 5, "deviation": 0.3, "rounds": 4, "spending": 0.01,
-    "threshold_scale": 0.001, "comparison_scale": 0.002, "release_scale": 0.0005, "mu": 0.05,
+    "threshold_scale": 0.001, "comparison_scale": 0.002, "release_scale": 0.0005, "mu": 0.05, "rate": 0.05,
+    "noise": 0.0125,
 }  # fmt: skip
 WHOLES = [0, 1, 10**18, 10**300]
 REALS = [0.0, 5e-324, 1e-300, 1e-100, 1e-9, 1 - 2**-53, 1.0, 1.7e308, math.inf, math.nan]

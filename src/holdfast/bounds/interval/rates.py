@@ -315,7 +315,6 @@ def _least(excess: Callable[[Array], Array], start: Array, floor: float) -> Arra
     return high
 
 
-@lru_cache(maxsize=64)
 def rate_plan(n: int, questions: int, beta: float, rate: float) -> RatePlan:
     """The plan whose interval for an answer at `rate <= 1/2` is about the shortest.
 
@@ -325,6 +324,11 @@ def rate_plan(n: int, questions: int, beta: float, rate: float) -> RatePlan:
     >>> plan.scale(1) > plan.scale(100), round(plan.width, 3)
     (True, 0.045)
     """
+    return _rate_plan(n, questions, beta, rate)
+
+
+@lru_cache(maxsize=64)
+def _rate_plan(n: int, questions: int, beta: float, rate: float) -> RatePlan:
     counts = run_lengths(questions)
     shapes = [_RateShape(n, questions, beta, e, rate=rate) for e in EXCESSES]
     a, s2, shape = power_search(shapes, counts)
