@@ -115,7 +115,12 @@ class GaussianThresholdout(OneOwner):
             return {}
         asked = arguments.whole("questions", questions, at_least=1, at_most=10**9)
         spoken = asked if overfits is None else arguments.whole("overfits", overfits, at_least=1, at_most=asked)
-        size = {"n": self._n, "questions": asked, "budget": spoken, "beta": left_to_chance(self._confidence)}
+        size: dict[str, Any] = {
+            "n": self._n,
+            "questions": asked,
+            "budget": spoken,
+            "beta": left_to_chance(self._confidence),
+        }
         plan = size | {"threshold": self._threshold, "noise": self._noise}
         if not math.isfinite(gaussian_threshold_accuracy(**plan)):
             raise GuaranteeUnavailable(
