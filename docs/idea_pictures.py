@@ -104,7 +104,7 @@ def leaderboard_svg(paths: dict[str, np.ndarray]) -> str:
     parts += [_line(points(left, "believed"), "board"), _line(points(left, "true"), "truth")]
     parts += [_line(points(right, "guarded"), "board"), _line(points(right, "guarded true"), "truth")]
     x, y = left.at(steps, paths["believed"][-1])
-    parts.append(_text(x - 6, y - 8, f"the board says {100 * paths['believed'][-1]:.1f}%", "", "end"))
+    parts.append(_text(x - 6, y - 8, f"the leaderboard shows {100 * paths['believed'][-1]:.1f}%", "", "end"))
     x, y = left.at(steps, paths["true"][-1])
     parts.append(_text(x - 6, y + 20, f"true: {100 * paths['true'][-1]:.1f}%", "", "end"))
     x, y = right.at(steps, paths["guarded true"][-1])
@@ -264,4 +264,4 @@ def write_idea_pictures(folder: Path) -> None:
 if __name__ == "__main__":
     paths = climbs()
     (HERE / "_static" / "leaderboard.svg").write_text(leaderboard_svg(paths))
-    print(f"the board says {100 * paths['believed'][-1]:.1f}%, true {100 * paths['true'][-1]:.1f}%")
+    print(f"the leaderboard shows {100 * paths['believed'][-1]:.1f}%, true {100 * paths['true'][-1]:.1f}%")

@@ -39,7 +39,7 @@ def test_the_picture_of_the_readme_shows_the_numbers_beside_it() -> None:
     for page in (ROOT / "README.md", DOCS / "index.md", DOCS / "idea.md"):
         assert "leaderboard.svg" in page.read_text()
         assert "climbs to 98.0% while the true accuracy falls to 93.2%" in page.read_text()
-    assert "the board says 98.0%" in picture
+    assert "the leaderboard shows 98.0%" in picture
     assert "true: 93.2%" in picture
 
 

@@ -119,7 +119,7 @@ class Estimate:
         return said + ([f"If it fails, later intervals are {wider}."] if wider else [])
 
     def test_sentences(self) -> list[str]:
-        """Return what a test could show, in sentences; none for other kinds.
+        """Return sentences about what a test could show; none for questions of other kinds.
 
         Examples
         --------

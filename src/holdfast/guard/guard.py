@@ -210,7 +210,7 @@ class Guard:
         return [part.sample for part in self._parts.values()]
 
     def together_with(self, others: Sequence[Guard]) -> Self:
-        """Return this guard with the rows of other epochs at hand, for questions about all of them."""
+        """Return this guard with the rows of other epochs too, for questions about all epochs."""
         joined = object.__new__(type(self))
         joined.__dict__ |= self.__dict__
         joined._store, joined._parts = None, dict(self._parts)

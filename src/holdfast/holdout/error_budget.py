@@ -336,7 +336,8 @@ class ErrorBudget:
     def after(
         self, course: Course, messages: Iterable[Message], *, asked: int | None = None, extra: float = 0.0
     ) -> Course:
-        """Return the course after a batch of messages, each weighed by the prior that the ones before it leave.
+        """Return the state of the run after a batch of messages. Each message has the prior weight that it has after
+        the messages before it.
 
         `asked` is how many of them had a spending, all if not given; `extra` is what stakes took beyond their turns.
         """

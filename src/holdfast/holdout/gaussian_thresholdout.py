@@ -162,7 +162,7 @@ class GaussianThresholdout(OneOwner):
 
     @property
     def overfits(self) -> int:
-        """How many of them were answered from the holdout."""
+        """How many questions were answered from the holdout."""
         return self._overfits
 
     def query(self, train_values: Rows, holdout_values: Rows) -> Answer:

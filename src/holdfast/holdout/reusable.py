@@ -283,7 +283,8 @@ class Run(SharedOnCopy):
 
     @property
     def failure_price(self) -> Price:
-        """By what part a failure near its guess, asked next, would make later intervals and a final's wider. Public.
+        """How much wider, as a proportion, later intervals and a final's would become if the next check failed near
+        its guess. Public.
 
         A failure far from its guess costs a little more.
 

@@ -88,7 +88,7 @@ class SparseValidate(OneOwner):
 
     @property
     def exhausted(self) -> bool:
-        """Whether every further answer is bottom."""
+        """Whether the budget is used up, so that every further answer is bottom (no answer)."""
         return self._asked >= self._questions or self._failed >= self._budget
 
     @property

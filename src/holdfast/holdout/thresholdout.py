@@ -642,7 +642,7 @@ class ThresholdView:
 
     @property
     def exhausted(self) -> bool:
-        """Whether every further answer is bottom."""
+        """Whether the budget is used up, so that every further answer is bottom."""
         return self._left < 1
 
     @property
@@ -1050,7 +1050,7 @@ class Thresholdout(ThresholdRun):
         return self._ask(candidate, self._rules.mean(holdout_values, self.n, "holdout_values"), key)
 
     def query_means(self, candidate: float, holdout_mean: float, *, key: str | None = None) -> Answer:
-        """Ask with the holdout's value computed elsewhere; with `sensitivity`, any statistic of the holdout."""
+        """Ask with a statistic of the holdout that was computed elsewhere; without `sensitivity`, a mean."""
         if (known := self._recall(key)) is not None:
             return known
         candidate = self._rules.number("candidate", candidate)

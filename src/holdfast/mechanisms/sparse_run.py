@@ -159,7 +159,7 @@ class SparseRun(OneOwner):
 
     @property
     def left(self) -> int:
-        """Answers above that may still be given (epochs, where epochs have a length)."""
+        """How many answers "above" may still be given (how many epochs, if epochs have a length)."""
         return self._left
 
     @property

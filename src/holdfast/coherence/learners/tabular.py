@@ -72,7 +72,7 @@ def from_scores(scores: Any, low: float, high: float) -> NDArray[np.float64]:
 
 
 def from_log_odds(scores: Any) -> NDArray[np.float64]:
-    """`tanh(s / 2)`: log-odds s give exactly `2p - 1`; any other score without a range is squeezed.
+    """`tanh(s / 2)`: log-odds s become exactly `2p - 1`, and any other unbounded score is mapped into (-1, 1).
 
     Examples
     --------

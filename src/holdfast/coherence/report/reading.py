@@ -204,7 +204,7 @@ def _check_curve(curve: Curve) -> None:
 
 def _check_repeats(found: Repeats) -> None:
     if len(found.distances) < 2 or len(found.distances) != len(found.chance):
-        raise InvalidParameter("repeats must have as many distances of chance as distances, and two or more")
+        raise InvalidParameter("repeats must have as many chance distances as distances, and at least two of each")
     if min(*found.distances, *found.chance) < 0:
         raise InvalidParameter("repeats must be distances, which are at least 0")
 

@@ -197,7 +197,7 @@ class GaussianField:
         return float(w @ self._precision.solve(w) / (w**2 @ self._precision.inverse_diagonal))
 
     def effective_n(self) -> float:
-        """Return rows that the check of a fixed mean question is worth (3.9).
+        """Return the effective number of rows for the check of a fixed mean question (3.9).
 
         A stationary first-order autoregression has `n (1 - |phi|)/(1 + |phi|)` (row D), independent parts count as
         blocks (row A); for anything else nothing is proved.
@@ -256,11 +256,11 @@ class GaussianField:
         self._unbounded()
 
     def best_quilt(self, record: int, epsilon: float, surcharge: str = "sharp") -> NoReturn:
-        """Refused, like `influence`."""
+        """Raise an error, as `influence` does."""
         self._unbounded()
 
     def worst_quilt(self, epsilon: float, surcharge: str = "sharp") -> NoReturn:
-        """Refused, like `influence`."""
+        """Raise an error, as `influence` does."""
         self._unbounded()
 
     def epsilon_dp(self, epsilon_bdp: float, surcharge: str = "sharp") -> NoReturn:

@@ -81,7 +81,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class AllPairs:
-    """Every pair, the strongest first: rejected ones by effect, then the rest by p-value.
+    """All pairs, strongest first: the rejected ones ordered by effect, then the others ordered by p-value.
 
     Attributes
     ----------

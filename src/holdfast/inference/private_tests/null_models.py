@@ -240,11 +240,11 @@ class Simple(NullModel):
         return np.broadcast_to(self._p0, (*theta.shape[:-1], 1, self.cells))
 
     def jacobian(self, theta: Array) -> Array:
-        """Empty."""
+        """Return an empty array: the model has no parameter."""
         return np.zeros((*theta.shape[:-1], 1, self.cells, 0))
 
     def start(self, noisy: Array) -> Array:
-        """Empty."""
+        """Return an empty array: the model has no parameter."""
         return np.zeros((*noisy.shape[:-2], 0))
 
 

@@ -149,7 +149,7 @@ class StatisticMetric(Metric):
 
     @property
     def two_classes(self) -> bool:
-        """Always."""
+        """Whether the metric needs two classes: this one always does."""
         return True
 
     def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
