@@ -902,8 +902,8 @@ def assemble(made: Statement, answers: Sequence[GuardedAnswer]) -> SqlAnswer:
         places.sort(key=lambda place: rows[place][name] is None)  # groups that are not reported come last either way
     places = places[: made.limit]
     columns = tuple(output.name for output in made.outputs)
-    picked = ([found[i] for i in places] for found in (rows, intervals, about))
-    return SqlAnswer(columns, *picked, answers, made.note)
+    shown, ends_shown, about_shown = ([found[i] for i in places] for found in (rows, intervals, about))
+    return SqlAnswer(columns, shown, ends_shown, about_shown, answers, made.note)
 
 
 def _sorting(rows: Sequence[Mapping[str, Any]], name: str) -> Callable[[int], Any]:
