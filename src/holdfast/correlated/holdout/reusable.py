@@ -97,7 +97,7 @@ class DependentFinalists(Finalists):
         return self._around(float(self.means[index]), log_share, side, self.low, self.high)
 
     def gap_at_most(self, better: int, worse: int, log_share: float, alike: bool) -> float:
-        """Return the difference is a mean of one value per row too."""
+        """Return the limit of the difference, which is a mean of one value per row too."""
         length = self.high - self.low
         gap = float(self.means[better] - self.means[worse])
         return self._around(gap, log_share, "upper", -length, length)[1]
