@@ -46,6 +46,22 @@ def test_the_name_spends_nothing_and_costs_what_its_rank_says():
     assert answer.cost.bits == pytest.approx(-holdout.log_prior / math.log(2), abs=1e-9)
 
 
+@pytest.mark.parametrize("final", [0.0, 0.5, 1.0])
+def test_the_price_of_a_name_is_what_it_does_to_the_next_question_and_to_the_final(final):
+    """It claims nothing and so has no share of its own, but later intervals are wider all the same."""
+    holdout = ReusableHoldout(N, questions=3, final=final)
+    before = holdout.log_share
+    answer = holdout.best(columns({"a": 10, "b": 20, "c": 30}))
+    assert answer.final_widening > 0.1
+    if final == 1.0:  # no question before the final has an interval
+        assert answer.widening is None
+        assert answer.price == f"; later intervals are {answer.final_widening:.0%} wider"
+        return
+    depth = math.log(2) - before
+    assert answer.widening == pytest.approx(math.sqrt((depth - holdout.log_prior) / depth) - 1, abs=1e-9)
+    assert answer.price.startswith(f"; later intervals are {answer.widening:.0%} wider, a final's")
+
+
 @pytest.mark.parametrize("candidates", [2, 3, 12, 100])
 def test_the_prior_of_winners_and_cells_sums_to_at_most_one(candidates):
     winners = sum(math.exp(log_winner_weight(rank, candidates)) for rank in range(1, candidates + 1))

@@ -253,7 +253,8 @@ class Transcript(OneOwner):
         message = Message(outcome.passed, outcome.log_weight, risk)
         self.course = budget.after(before, [message], asked=None if ask.spends else 0, extra=extra)
         nats = max(0.0, budget.log_prior(before) - budget.log_prior(self.course))
-        price = budget.price_between(before, self.course, log_share)
+        # What claims nothing has no share of its own: its price is to the question that might have been asked instead.
+        price = budget.price_between(before, self.course, log_share if ask.spends else None)
         answer = Answer(
             outcome.value,
             outcome.interval,

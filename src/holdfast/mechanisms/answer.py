@@ -114,14 +114,18 @@ def price_words(widening: float | None, final: float | None = None) -> str:
 def wider_words(widening: float | None, final: float | None = None) -> str:
     """The two numbers of a price in words, to follow "later intervals are"; empty where both are next to nothing.
 
+    Where no interval can come before the final, the final's is the only one.
+
     Examples
     --------
-    >>> wider_words(0.231, 0.87), wider_words(0.001, 0.02), wider_words(None)
-    ("23% wider, a final's 87%", "as wide as before, a final's 2% wider", '')
+    >>> wider_words(0.231, 0.87), wider_words(0.001, 0.02), wider_words(None, 0.13), wider_words(None)
+    ("23% wider, a final's 87%", "as wide as before, a final's 2% wider", '13% wider', '')
     """
     few, more = (part is None or part < 0.005 for part in (widening, final))
     if few and more:
         return ""
+    if widening is None:
+        return f"{final:.0%} wider"
     if few:
         return f"as wide as before, a final's {final:.0%} wider"
     return f"{widening:.0%} wider" + ("" if more else f", a final's {final:.0%}")
