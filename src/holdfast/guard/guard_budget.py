@@ -21,7 +21,7 @@ from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.planned import answers_of
 from holdfast.guard.state import GuardState, PooledState
-from holdfast.holdout.error_budget import Course, ErrorBudget, Price
+from holdfast.holdout.error_budget import Course, ErrorBudget, Price, final_width
 from holdfast.inference.after_looking.record import AfterLooking
 
 NOISE_PART = 0.1
@@ -71,6 +71,10 @@ class GuardBudget:
 
     @cached_property
     def _levels(self) -> dict[tuple[int, float], float]:
+        return {}
+
+    @cached_property
+    def _widths(self) -> dict[tuple[Course, Cost | None], float]:
         return {}
 
     @cached_property
@@ -125,12 +129,22 @@ class GuardBudget:
         so its price is left out.
         """
         nats = max(0.0, self.log_prior(before) - self.log_prior(after))
-        levels = [-math.inf, -math.inf]
+        width = self._final_width(before, spent)
+        return Price.of(self.log_share(before, spent), nats, width, self._final_width(after, spent))
+
+    def _final_width(self, course: Course, spent: Cost | None) -> float:
+        known = self._widths.get((course, spent))  # a question begins where the one before it ended
+        if known is not None:
+            return known
+        level = -math.inf
         if self.policy.reserve_parts:
-            levels = [self.budget.log_final_share(course) for course in (before, after)]
+            level = self.budget.log_final_share(course)
         elif self.policy.final and not self.by_class:
-            levels = [self.final_log_share(course, spent) for course in (before, after)]
-        return Price.of(self.log_share(before, spent), nats, (levels[0], levels[1]))
+            level = self.final_log_share(course, spent)
+        if len(self._widths) >= 256:
+            self._widths.clear()
+        self._widths[course, spent] = width = final_width(level)
+        return width
 
     def noise_share(self, course: Course) -> float:
         """With what probability the next question's noise may leave its tails; it is fresh, so only its turn counts."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from holdfast.accounting import GDP, BasicFilter, Cost, Filter, PureDP, ZCDPFilter
 from holdfast.accounting.costs import ZCDP
@@ -152,6 +152,7 @@ class Policy:
         for name, least in (("questions", 1), ("failures", 0)):
             value: Any = getattr(self, name)
             put(self, name, None if value is None else arguments.whole(name, value, at_least=least))
+        put(self, "reserve", reserve_parts(self.reserve))
         self._check_costs()
         self._check_holdout()
         put(self, "boards", self._check_boards())
@@ -205,9 +206,7 @@ class Policy:
         put = object.__setattr__
         final = self.final if self.final is not None else 0.5 if has_final(self.kinds) else 0.0
         put(self, "final", arguments.real("final", final, at_least=0, at_most=1))
-        parts = reserve_parts(self.reserve)
-        put(self, "reserve", parts)
-        if parts and not self.final:
+        if self.reserve_parts and not self.final:
             raise InvalidParameter("final must be above 0 where rows are reserved: a final on them spends it")
         for board in self.boards or ():
             if board.rule == "open" and not self.has_contest:
@@ -215,7 +214,7 @@ class Policy:
                     f"reserve must be above 0 for the board {board.name!r}, whose rule is open: its plain scores "
                     "certify nothing, and the final needs rows that they were not computed on"
                 )
-        if self.reserve_by is not None and (not isinstance(self.reserve_by, str) or not parts):
+        if self.reserve_by is not None and (not isinstance(self.reserve_by, str) or not self.reserve_parts):
             raise InvalidParameter("reserve_by must be the name of a column, and comes with reserve")
 
     def _check_histories(self) -> None:
@@ -250,7 +249,7 @@ class Policy:
     @property
     def reserve_parts(self) -> tuple[float, ...]:
         """The parts of the rows that are reserved, one for each phase."""
-        return reserve_parts(self.reserve)
+        return cast(tuple[float, ...], self.reserve)  # it was made that when the policy was checked
 
     def error_budget(self, analyst: str | None = None) -> ErrorBudget:
         """Return the plan of the failure probability: of all analysts, or of one where histories are separate."""

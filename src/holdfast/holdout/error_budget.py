@@ -35,6 +35,7 @@ from holdfast.holdout.intervals.mean import deviations
 
 LEAST_RISK = 1e-9
 """A risk below this, or as near to one, is read as this: nobody knows better."""
+_LN_2 = math.log(2)
 _HAIR = 1e-12
 """More than what rounding does to a logarithm here."""
 _COUNTS = ("asked", "checks", "failed")
@@ -129,7 +130,8 @@ class Price:
 
     Examples
     --------
-    >>> price = Price.of(math.log(0.025 / 1000), 11.5, (math.log(0.05), math.log(0.05) - 11.5))
+    >>> widths = final_width(math.log(0.05)), final_width(math.log(0.05) - 11.5)
+    >>> price = Price.of(math.log(0.025 / 1000), 11.5, *widths)
     >>> round(price.questions, 2), round(price.final, 2)
     (0.42, 1.56)
     """
@@ -138,12 +140,12 @@ class Price:
     final: float | None
 
     @classmethod
-    def of(cls, log_share: float, nats: float, final: tuple[float, float]) -> Self:
-        """From the share of a question, the length of the message, and the level of a final before and after it."""
-        depth, (before, after) = math.log(2) - log_share, final
+    def of(cls, log_share: float, nats: float, before: float, after: float) -> Self:
+        """From the share of a question, the length of the message, and how wide a final is before and after it."""
+        depth = _LN_2 - log_share
         return cls(
             None if depth == math.inf else math.sqrt((depth + nats) / depth) - 1,
-            None if after == -math.inf else max(0.0, deviations(after) / deviations(before) - 1),
+            None if after == math.inf else max(0.0, after / before - 1),
         )
 
     def to_dict(self) -> dict[str, float | None]:
@@ -381,7 +383,16 @@ class ErrorBudget:
         """The same for what was shown between two points of a run, to a question of this share."""
         nats = max(0.0, self.log_prior(before) - self.log_prior(after))
         share = self.log_share(before) if log_share is None else log_share
-        return Price.of(share, nats, (self.log_final_share(before), self.log_final_share(after)))
+        width = self._final_width(before)
+        return Price.of(share, nats, width, self._final_width(after))
+
+    def _final_width(self, course: Course) -> float:
+        known: tuple[Course, float] | None = self.__dict__.get("_recent_width")
+        if known is not None and known[0] is course:  # a question begins where the one before it ended
+            return known[1]
+        width = final_width(self.log_final_share(course))
+        self.__dict__["_recent_width"] = (course, width)
+        return width
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data: numbers, texts, lists and mappings."""
@@ -392,6 +403,17 @@ class ErrorBudget:
             "phases": self.phases,
             "expected_failures": self.expected_failures,
         }
+
+
+def final_width(log_level: float) -> float:
+    """Return how wide a final's interval is at a level, in standard deviations; infinite where nothing is left for it.
+
+    Examples
+    --------
+    >>> round(final_width(math.log(0.05)), 2), final_width(-math.inf)
+    (1.96, inf)
+    """
+    return math.inf if log_level == -math.inf else deviations(log_level)
 
 
 def _log_mixture(gained: float) -> float:

@@ -262,6 +262,9 @@ def _whole_again(frame: pl.LazyFrame, declared: Declared) -> pl.LazyFrame:
 def _handed(frame: pl.LazyFrame, schema: Schema) -> pl.LazyFrame:
     """The declared columns as what is held of them."""
     types = frame.collect_schema()
+    # Where the frame is that already it stays as it is: polars would plan the projection again for every question.
+    if tuple(types) == schema.names and all(polars_columns.is_held(column, types[column.name]) for column in schema):
+        return frame
     return frame.select([polars_columns.held(column, types[column.name]) for column in schema])
 
 

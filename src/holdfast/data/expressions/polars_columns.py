@@ -57,8 +57,26 @@ def held(column: Column, type_: Any) -> pl.Expr:
         return whole * 1_000 if unit == "ms" else whole // 1_000 if unit == "ns" else whole
     if column.kind == "number" and isinstance(type_, pl.Decimal):
         return raw.cast(pl.String).cast(pl.Float64)
-    kinds = {"number": pl.Float64, "boolean": pl.Boolean, "text": pl.String}
-    return raw.to_physical().cast(pl.Int64) if column.kind == "date" else raw.cast(kinds.get(column.kind, pl.Int64))
+    return raw.to_physical().cast(pl.Int64) if column.kind == "date" else raw.cast(_type(column.kind))
+
+
+def is_held(column: Column, type_: Any) -> bool:
+    """Whether a raw column of a polars type is already what is held of it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> is_held(Column("d", "date"), pl.Date()), is_held(Column("x", "number"), pl.Float64())
+    (False, True)
+    """
+    return column.kind in ("number", "boolean", "text", "integer") and type_ == _type(column.kind)
+
+
+def _type(kind: str) -> Any:
+    """The polars type that values of a kind are held in: whole numbers but for numbers, truth values and texts."""
+    import polars as pl
+
+    return {"number": pl.Float64, "boolean": pl.Boolean, "text": pl.String}.get(kind, pl.Int64)
 
 
 def _read(column: Column) -> pl.Expr:

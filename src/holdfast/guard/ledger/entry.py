@@ -151,6 +151,11 @@ class Entry:
         read: dict[str, str] = json.loads(self.states_text)
         return read
 
+    @property
+    def has_seat(self) -> bool:
+        """Whether its analyst has a chain of their own; where the text does not name one the body is not parsed."""
+        return f'"{SEAT}"' in self.text and self.body.get(SEAT) is not None
+
     def document(self) -> str:
         """Return the canonical JSON whose SHA-256 is the hash."""
         return _document(
@@ -236,16 +241,15 @@ def _quoted(text: str | None) -> str:
 
 def number_of(entry: Entry) -> int:
     """Return the number that an entry's analyst knows it by."""
-    seat = entry.body.get(SEAT)
-    return entry.sequence if seat is None else int(seat["sequence"])
+    return int(entry.body[SEAT]["sequence"]) if entry.has_seat else entry.sequence
 
 
 def as_seen(entry: Entry) -> Entry:
     """Return an entry as its analyst may see it: the same where it has no seat."""
-    body = entry.body
-    seat = body.get(SEAT)
-    if seat is None:
+    if not entry.has_seat:
         return entry
+    body = entry.body
+    seat = body[SEAT]
     return replace(
         entry,
         sequence=seat["sequence"],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from holdfast.core.copying import NoCopy
 from holdfast.core.strict_json import to_canonical_json
 from holdfast.errors import InvalidParameter
-from holdfast.guard.ledger.entry import SEAT, Entry, Head, as_seen, canonical, sha256
+from holdfast.guard.ledger.entry import Entry, Head, as_seen, canonical, sha256
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -293,7 +293,7 @@ def _whole(answer: Mapping[str, Any], receipt: Mapping[str, Any]) -> Mapping[str
 
 
 def _stated(entry: Entry) -> dict[str, Any]:
-    seat = {"seat": entry.analyst} if SEAT in entry.body else {}
+    seat = {"seat": entry.analyst} if entry.has_seat else {}
     entry = as_seen(entry)
     body = entry.body
     answer = body.get("answer")
