@@ -19,6 +19,7 @@ from holdfast_papers.reuse.workflow_data import CONTEST, GRID, OTHER_GRID, adult
 from holdfast_papers.reuse.workflow_jobs import (
     Job,
     by_bonferroni,
+    by_holm,
     checks_jobs,
     contest_jobs,
     contest_limits,
@@ -63,15 +64,20 @@ def test_grids_are_sixty_candidates() -> None:
     assert len({tuple(one.items()) for one in GRID}) == len({tuple(one.items()) for one in OTHER_GRID}) == 60
 
 
-def test_bonferroni_is_an_exact_two_sided_test_of_each_pair(models: Right) -> None:
-    few = models[::5, :800]
-    pairs = list(combinations(range(len(few)), 2))
-    apart = 0
-    for i, j in pairs:
+def test_bonferroni_and_holm_are_exact_two_sided_tests_of_each_pair(models: Right) -> None:
+    few = models[::3, :800]
+    p_values = []
+    for i, j in combinations(range(len(few)), 2):
         wins, losses = int((few[i] & ~few[j]).sum()), int((few[j] & ~few[i]).sum())
-        apart += binomtest(wins, wins + losses).pvalue <= 0.05 / len(pairs)
+        p_values.append(float(binomtest(wins, wins + losses).pvalue))
+    apart = sum(p <= 0.05 / len(p_values) for p in p_values)
+    differ = 0
+    while differ < len(p_values) and sorted(p_values)[differ] <= 0.05 / (len(p_values) - differ):
+        differ += 1
     assert by_bonferroni(few) == apart
-    assert 0 < apart < len(pairs)
+    assert by_holm(few) == differ
+    assert 0 < apart < differ < len(p_values)
+    assert by_holm(few[:1]) == 0
 
 
 def test_every_goal_is_about_a_job_and_most_hold_on_drawn_data(jobs: list[Job]) -> None:

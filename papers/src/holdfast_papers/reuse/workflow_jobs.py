@@ -227,22 +227,40 @@ def pair_jobs(right: Right, n: int, splits: int, seed: int) -> list[Job]:
 
 def by_bonferroni(right: Right, level: float = BETA) -> int:
     """How many pairs exact two-sided sign tests tell apart, each at its part of the level."""
+    logs = _two_sided(right)
+    return int((logs <= math.log(level / logs.size)).sum())
+
+
+def by_holm(right: Right, level: float = BETA) -> int:
+    """Of how many pairs Holm's method says that the two differ, by exact two-sided sign tests.
+
+    It is valid for that whatever the dependence of the tests. Which of the two is better it does not prove: a pair that
+    is read in the wrong direction is no false rejection to it.
+    """
+    logs = np.sort(_two_sided(right))
+    held = logs <= np.log(level / np.arange(logs.size, 0, -1))
+    return logs.size if held.all() else int(np.argmin(held))
+
+
+def _two_sided(right: Right) -> NDArray[np.float64]:
+    """`ln` of the p-value of the exact two-sided sign test of each pair."""
     columns = right.astype(np.float64)
     logs = sign_p_values(np.rint(columns @ (1 - columns).T).astype(np.int64))
-    pairs = len(right) * (len(right) - 1) // 2
-    return int((np.triu(np.minimum(logs, logs.T), 1) + math.log(2) <= math.log(level / pairs)).sum())
+    return np.asarray((np.minimum(logs, logs.T) + math.log(2))[np.triu_indices(len(right), 1)])
 
 
 def _in_one_batch(
     found: Collector, right: Right, rows: Rows, other: Rows, apart: int, truth: NDArray[np.float64]
 ) -> None:
     """One final with ranks, with even weights and with weights from other rows."""
-    count, n = len(right) * (len(right) - 1) // 2, len(rows)
+    count, n, differ = len(right) * (len(right) - 1) // 2, len(rows), by_holm(right[:, rows])
     for words, known in (("", None), (f", weights from {len(other):,} other rows", _named(right, other))):
         holdout = ReusableHoldout(n, confidence=CONFIDENCE)
         better = holdout.final(_named(right, rows), claims="ranks", other=known).better
         assert better is not None
         found.add(f"{count} pairs in one batch{words}: separated, n = {n:,}", len(better), apart, larger=True)
+        job = f"{count} pairs in one batch{words}, next to pairs that differ by Holm's method"
+        found.add(f"{job}: separated, n = {n:,}", len(better), differ, valid=False, larger=True)
         wrong = sum(truth[int(i)] <= truth[int(j)] for i, j in better)
         found.add(f"{count} pairs in one batch{words}: {FALSE}, n = {n:,}", wrong)
 
@@ -362,6 +380,7 @@ __all__ = [
     "Collector",
     "Job",
     "by_bonferroni",
+    "by_holm",
     "checks_jobs",
     "contest_jobs",
     "contest_limits",
