@@ -6,7 +6,8 @@ import pytest
 
 import holdfast as hf
 from holdfast import guard as ask
-from holdfast.guard import Guard, Policy
+from holdfast.accounting import PureDP
+from holdfast.guard import Board, Guard, Policy
 from holdfast.guard.ledger import faults
 from holdfast.server.auth.tokens import Caller
 from holdfast.server.pages import words
@@ -44,3 +45,24 @@ def test_a_slow_question_is_shown_once_and_a_lost_one_as_paid_for() -> None:
     guard.ask(ask.check("age < 51", guess=0.5), key="lost")
     items, _ = words.history(guard.ledger, STEWARD)
     assert {one["kind"] for one in items} == {"answered"}
+
+
+def test_a_plain_score_has_a_stroke_at_its_place_and_no_noise() -> None:
+    """An open board's scores and what is chosen of them have no noise; a noisy mean has."""
+    rows = {"id": list(range(400)), "label": [i % 3 == 0 for i in range(400)]}
+    board = Board("open", key="id", label="label", metric="accuracy", rule="open")
+    guard = Guard.open(None, hf.data.table(rows), Policy(boards=[board], reserve=0.5, final=1.0))
+    sent = guard.ask(ask.score("open", dict.fromkeys(range(400), False)), analyst="ann")
+    guard.ask(ask.choose("open", [sent.sequence]), analyst="ann")
+    items, _ = words.history(guard.ledger, Caller("t", "analyst", "ann"))
+    assert [words.outcome(one["answer"]) for one in items] == [("•", "without noise")] * 2
+    points = words.strip_points(items)
+    assert [one["kind"] for one in points] == ["plain", "plain"]
+    assert points[0]["low"] < sent.value < points[0]["high"]
+    assert points[1]["low"] is None
+    for policy in (Policy(privacy=PureDP(1.0), spend=PureDP(0.1)), Policy(answers="means", questions=5)):
+        guard = Guard.open(None, hf.data.table(rows), policy)
+        guard.ask(ask.mean("label"), analyst="ann")
+        items, _ = words.history(guard.ledger, Caller("t", "analyst", "ann"))
+        assert words.outcome(items[0]["answer"]) == ("≈", "with noise")
+        assert words.strip_points(items)[0]["kind"] == "noisy"

@@ -372,8 +372,8 @@ def html(report: Report) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>Coherence audit of {escape(report.title)}{mark}</title><style>{STYLE}</style></head><body>{HATCH}"
-        f'<h1>Demographic-coherence audit{mark}</h1><p class="soft">{escape(report.title)}</p>{body}'
-        "</body></html>\n"
+        f'<main><h1>Demographic-coherence audit{mark}</h1><p class="soft">{escape(report.title)}</p>{body}'
+        "</main></body></html>\n"
     )
 
 

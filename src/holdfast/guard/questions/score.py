@@ -183,7 +183,7 @@ class Score(Question):
         """From 0 to the greatest score, or where the entry does not have it, to a round number beyond all of it."""
         if asked["metric"] not in ("log-loss", "mae"):
             return 0.0, 1.0
-        seen = [*(answer["interval"] or ()), asked["guess"] or 0.0, 1e-9]
+        seen = [*(answer["interval"] or ()), answer["value"] or 0.0, asked["guess"] or 0.0, 1e-9]
         return 0.0, float(f"{1.25 * max(seen):.1g}")
 
 

@@ -161,12 +161,10 @@ def _point(place: Place, claimed: float | None, scale: tuple[float, float]) -> d
     """A submission as `pictures.strip` draws it."""
     low, high = scale
     good = place.improved if place.improved is not None else place.confirmed
-    kind = "noisy" if good is None else "passed" if good else "failed"
+    kind = "plain" if good is None else "passed" if good else "failed"
     point: dict[str, Any] = {"kind": kind, "low": None, "high": None, "guess": None, "time": place.time}
     if place.interval is None and place.value is not None and high > low:  # a plain score: a short stroke
-        half = 0.012
-        middle = min(1 - half, max(half, _share(place.value, low, high)))
-        point |= {"low": middle - half, "high": middle + half}
+        point |= words.plain_stroke(_share(place.value, low, high))
     if place.interval is not None and place.value is not None and high > low:
         point |= {name: _share(end, low, high) for name, end in zip(("low", "high"), place.interval, strict=True)}
         if claimed is not None:

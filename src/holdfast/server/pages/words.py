@@ -121,7 +121,20 @@ def outcome(answer: Mapping[str, Any]) -> tuple[str, str]:
         return "✓", "passed"
     if answer["passed"] is False:
         return "✗", "failed"
-    return "≈", "with noise"
+    return ("•", "without noise") if is_plain(answer) else ("≈", "with noise")
+
+
+def is_plain(answer: Mapping[str, Any]) -> bool:
+    """Return whether an answer has neither noise nor an interval: a plain score, a choice, the end of a run.
+
+    Examples
+    --------
+    >>> is_plain({"passed": None, "cost": None, "interval": None})
+    True
+    >>> is_plain({"passed": None, "cost": {"kind": "pure-dp", "epsilon": 0.1}, "interval": None})
+    False
+    """
+    return answer["passed"] is None and answer["cost"] is None and answer["interval"] is None
 
 
 def value(answer: Mapping[str, Any]) -> str:
@@ -499,6 +512,19 @@ def _scale(asked: Mapping[str, Any] | None, answer: Mapping[str, Any] | None) ->
     return (0.0, 1.0) if kind is None else kind.axis(asked, answer)
 
 
+def plain_stroke(place: float) -> dict[str, float]:
+    """Return the ends of a short stroke at a place from 0 to 1, for a value that has no interval.
+
+    Examples
+    --------
+    >>> plain_stroke(0.5), plain_stroke(2.0)
+    ({'low': 0.488, 'high': 0.512}, {'low': 0.976, 'high': 1.0})
+    """
+    half = 0.012
+    middle = min(1 - half, max(half, place))
+    return {"low": middle - half, "high": middle + half}
+
+
 def strip_points(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Answers as `pictures.strip` draws them, oldest first."""
     found = []
@@ -507,13 +533,16 @@ def strip_points(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if answer is None:
             continue
         low, high = one["scale"]
-        kind = {True: "passed", False: "failed", None: "noisy"}[answer["details"].get("improved", answer["passed"])]
+        plain = "plain" if is_plain(answer) else "noisy"
+        kind = {True: "passed", False: "failed", None: plain}[answer["details"].get("improved", answer["passed"])]
         point: dict[str, Any] = {"kind": kind, "low": None, "high": None, "guess": None, "time": one["time"]}
         ends = answer["interval"]
         if isinstance(ends, list) and len(ends) == 2 and high > low:
             point |= {"low": (ends[0] - low) / (high - low), "high": (ends[1] - low) / (high - low)}
             if one["asked"].get("guess") is not None:
                 point["guess"] = (one["asked"]["guess"] - low) / (high - low)
+        elif kind == "plain" and isinstance(answer["value"], float) and high > low:
+            point |= plain_stroke((answer["value"] - low) / (high - low))
         found.append(point)
     return found[::-1][-_STRIP:]
 
