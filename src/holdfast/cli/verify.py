@@ -101,8 +101,8 @@ def verify(
 def _verify_receipts(path: Path, head: Path, proof: Path, public_key: str | None, as_json: bool) -> None:
     """Check one receipt against a published head, without the ledger."""
     with named_extras("guard"):
+        from holdfast.guard.ledger.merkle_tree import Inclusion, TreeHead
         from holdfast.guard.ledger.receipts import check_public
-        from holdfast.guard.ledger.tree import Inclusion, TreeHead
 
     receipts = _receipts(path)
     if len(receipts) != 1:

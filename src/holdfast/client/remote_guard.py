@@ -25,8 +25,8 @@ from holdfast.guard.answer import GuardedAnswer, submission_words
 from holdfast.guard.contest import Contest
 from holdfast.guard.epochs import ALL, EpochName, check_epoch
 from holdfast.guard.leaderboard import Leaderboard, Place
+from holdfast.guard.ledger.merkle_tree import Inclusion, TreeHead
 from holdfast.guard.ledger.receipts import Receipt
-from holdfast.guard.ledger.tree import Inclusion, TreeHead
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
 from holdfast.guard.scoring.board import Board, chosen

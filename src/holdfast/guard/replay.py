@@ -21,7 +21,7 @@ from holdfast.guard.ledger.seats import end_of, next_seat, seat_account
 from holdfast.guard.ledger.store import StateRow
 from holdfast.guard.ledger.verify import MOST_FINDINGS
 from holdfast.guard.policy import SCORE, Policy
-from holdfast.guard.scoring import ladder, limits
+from holdfast.guard.scoring import deadlines_and_quotas, ladder
 from holdfast.guard.state import WHOLE, Account, Progress, account_of
 from holdfast.guard.stewarding import carried
 from holdfast.holdout.error_budget import ErrorBudget, Message
@@ -203,9 +203,12 @@ class GuardReplay:
         board = self._policy.board(question["board"])
         if board.quota is None and board.daily is None:
             return
-        name, after = limits.account(board, entry.analyst), details["submissions"]
+        name, after = deadlines_and_quotas.account(board, entry.analyst), details["submissions"]
         digest = account_digest(to_canonical_json(dict(after)))
-        if not limits.follows(self._counts.get(name), after, board) or states.get(f"account:{name}") != digest:
+        if (
+            not deadlines_and_quotas.follows(self._counts.get(name), after, board)
+            or states.get(f"account:{name}") != digest
+        ):
             yield f"its number among the submissions to {question['board']} does not follow"
         self._counts[name] = dict(after)
 

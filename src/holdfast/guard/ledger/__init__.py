@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from holdfast.guard.ledger.checkpoint import Checkpoint
     from holdfast.guard.ledger.entry import Entry, Head
     from holdfast.guard.ledger.ledger import Ledger
+    from holdfast.guard.ledger.merkle_tree import Inclusion, TreeHead
     from holdfast.guard.ledger.opening import open_store
     from holdfast.guard.ledger.receipts import Receipt, SigningKey
     from holdfast.guard.ledger.store import Store
     from holdfast.guard.ledger.transaction import Transaction, View
-    from holdfast.guard.ledger.tree import Inclusion, TreeHead
     from holdfast.guard.ledger.verify import Finding, Verification, verify_store
 
 __getattr__, __dir__ = lazy(__name__, _HOMES, ("events", "export"))

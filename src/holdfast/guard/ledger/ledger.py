@@ -21,9 +21,9 @@ from holdfast.core.copying import NoCopy
 from holdfast.errors import HoldfastError, LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.entry import Entry, Head
+from holdfast.guard.ledger.merkle_tree import Inclusion, Tree, TreeHead
 from holdfast.guard.ledger.receipts import SigningKey, head_message
 from holdfast.guard.ledger.transaction import Changes, Keys, Questions, Source, Transaction, View
-from holdfast.guard.ledger.tree import Inclusion, Tree, TreeHead
 
 # --- Backend ----------------------------------------------------------------------------------------------------------
 # What a store does for one chain: lock it, read it, write it, and say for certain whether a commit took place.

@@ -29,7 +29,7 @@ from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.fields import DataInput, NumberInput, TextInput, Tolerance
 from holdfast.guard.questions.words import ends, guess_sentence, number
-from holdfast.guard.scoring import kept, ladder, limits
+from holdfast.guard.scoring import deadlines_and_quotas, kept, ladder
 from holdfast.guard.scoring.board import OF_CLASSES
 from holdfast.guard.scoring.metrics import HiddenScore, metric_of
 from holdfast.guard.scoring.tally import Making, Tally, tally
@@ -270,11 +270,11 @@ class Scored(Bound):
 
     def require_new(self, progress: Progress) -> None:
         """Refuse a submission after the deadline; one that was paid for before is finished."""
-        limits.require_in_time(self._board, progress.finals + 1)
+        deadlines_and_quotas.require_in_time(self._board, progress.finals + 1)
 
     def require(self, view: View) -> None:
         """Refuse a claimed score on a ladder that has one to beat, and more submissions than a participant has."""
-        limits.require_quota(view, self._board, self._analyst)
+        deadlines_and_quotas.require_quota(view, self._board, self._analyst)
         if self._board.rule != "ladder" or self._guess is None:
             return
         if ladder.place(view, ladder.account(self._board, self._analyst)) is not None:
@@ -331,8 +331,8 @@ class Scored(Bound):
         """Count the submission against the participant's quotas, and say how many there were."""
         if self._board.quota is not None or self._board.daily is not None:
             assert situation.hidden is not None
-            transaction, name = situation.hidden.transaction, limits.account(self._board, self._analyst)
-            details["submissions"] = limits.counted(transaction.account(name))
+            transaction, name = situation.hidden.transaction, deadlines_and_quotas.account(self._board, self._analyst)
+            details["submissions"] = deadlines_and_quotas.counted(transaction.account(name))
             transaction.put_account(name, details["submissions"])
 
     def _without_score(self, situation: Situation, details: dict[str, Any]) -> Settled:

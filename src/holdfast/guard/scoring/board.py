@@ -14,7 +14,7 @@ from holdfast.data.fingerprint import Batch
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
-from holdfast.guard.scoring import limits
+from holdfast.guard.scoring import deadlines_and_quotas
 
 Metric = Literal[
     "accuracy",
@@ -191,7 +191,7 @@ class Board:
         put(self, "also", tuple(dict.fromkeys(arguments.metric(one, METRICS) for one in also)))
         if self.metric in self.also:
             raise InvalidParameter(f"also must name other metrics than the main one, {self.metric}")
-        put(self, "deadline", None if self.deadline is None else limits.stored_deadlines(self.deadline))
+        put(self, "deadline", None if self.deadline is None else deadlines_and_quotas.stored_deadlines(self.deadline))
         for name in ("quota", "daily"):
             most = getattr(self, name)
             put(self, name, None if most is None else arguments.whole(name, most, at_least=1, at_most=10**6))

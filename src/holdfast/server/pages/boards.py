@@ -26,7 +26,7 @@ from holdfast.guard.policy import SCORE
 from holdfast.guard.questions.choose import Choose
 from holdfast.guard.questions.contest_final import ContestFinal, finalists
 from holdfast.guard.questions.score import Score
-from holdfast.guard.scoring import ladder, limits
+from holdfast.guard.scoring import deadlines_and_quotas, ladder
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.ladder import Rungs
 from holdfast.guard.state import GuardState
@@ -330,8 +330,8 @@ def exported(found: Leaderboard | ContestResult, kind: str, name: str) -> Respon
 def contest_times(board: Board, stands: Contest | None) -> dict[str, Any]:
     """When submissions are taken and how many, in words, and what the contest's part of a page is headed."""
     phase = 1 if stands is None else min(stands.phase, stands.phases)
-    deadline = limits.deadline_of(board, phase)
-    moment = None if deadline is None else limits.moment_of(deadline)
+    deadline = deadlines_and_quotas.deadline_of(board, phase)
+    moment = None if deadline is None else deadlines_and_quotas.moment_of(deadline)
     quotas = [f"{board.quota} submissions in all"] if board.quota is not None else []
     quotas += [f"{board.daily} submissions on one day of UTC"] if board.daily is not None else []
     heading = "" if stands is None else "The contest has ended" if stands.ended else "The contest is open"
@@ -344,7 +344,7 @@ def contest_times(board: Board, stands: Contest | None) -> dict[str, Any]:
         heading = "The final comes next"
     return {
         "heading": heading,
-        "deadline": None if deadline is None else limits.deadline_words(deadline),
+        "deadline": None if deadline is None else deadlines_and_quotas.deadline_words(deadline),
         "moment": None if moment is None else moment.isoformat(),
         "late": late,
         "quotas": f"Each participant has {' and '.join(quotas)}." if quotas else "",
@@ -411,7 +411,9 @@ async def _page(
             "takes": SCORE in (standing.policy.kinds or ()) and facts["status"] in taking,
             "contest": stands,
             "times": contest_times(board, stands),
-            "left": {} if caller.steward else ledger.look(partial(limits.left, board=board, analyst=caller.name)),
+            "left": {}
+            if caller.steward
+            else ledger.look(partial(deadlines_and_quotas.left, board=board, analyst=caller.name)),
             "mine": set() if stands is None else own_finalists(ledger, board, caller.name),
             "standing": standing_of(facts, caller),
         }

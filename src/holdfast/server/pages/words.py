@@ -19,7 +19,7 @@ from holdfast.guard.ledger.seats import seat_entries, seat_page
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Question, Situation
 from holdfast.guard.questions.words import number
-from holdfast.guard.scoring.limits import deadline_words
+from holdfast.guard.scoring.deadlines_and_quotas import deadline_words
 from holdfast.guard.state import GuardState, read_account
 from holdfast.mechanisms.answer import wider_words
 from holdfast.server.auth.tokens import Caller

@@ -14,7 +14,7 @@ from holdfast.guard import Board, Guard, Policy, choose, contest_final, score
 from holdfast.guard.ledger import open_store
 from holdfast.guard.ledger.verify import verify_store
 from holdfast.guard.replay import GuardReplay
-from holdfast.guard.scoring import limits
+from holdfast.guard.scoring import deadlines_and_quotas
 
 ROWS = {"id": np.arange(400), "y": np.arange(400) % 3 == 0}
 
@@ -52,7 +52,7 @@ def test_a_ledger_with_one_submission_too_many_does_not_verify(tmp_path: Path, m
     """Power: a guard that does not keep its quota is found out."""
     guard = opened(tmp_path / "l.db", quota=1)
     sent(guard, 1)
-    monkeypatch.setattr(limits, "require_quota", lambda *_: None)
+    monkeypatch.setattr(deadlines_and_quotas, "require_quota", lambda *_: None)
     sent(guard, 2)
     guard.shut()
     with open_store(tmp_path / "l.db") as store:
@@ -66,8 +66,8 @@ def test_a_day_has_its_own_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     sent(guard, 1)
     with pytest.raises(BudgetExhausted, match="from 00:00 UTC on"):
         sent(guard, 2)
-    real, tomorrow = limits.counted, datetime.now(UTC) + timedelta(days=1)
-    monkeypatch.setattr(limits, "counted", lambda before, now=None: real(before, now or tomorrow))
+    real, tomorrow = deadlines_and_quotas.counted, datetime.now(UTC) + timedelta(days=1)
+    monkeypatch.setattr(deadlines_and_quotas, "counted", lambda before, now=None: real(before, now or tomorrow))
     sent(guard, 2)
 
 
@@ -75,7 +75,7 @@ def test_after_the_deadline_nothing_is_submitted_and_the_final_is_held(monkeypat
     soon = datetime.now(UTC) + timedelta(hours=1)
     guard = opened(deadline=soon)
     entry = sent(guard, 1)
-    monkeypatch.setattr(limits, "moment_of", lambda _: datetime.now(UTC) - timedelta(seconds=1))
+    monkeypatch.setattr(deadlines_and_quotas, "moment_of", lambda _: datetime.now(UTC) - timedelta(seconds=1))
     head = guard.ledger.head()
     with pytest.raises(QuestionRefused, match="were taken until"):
         sent(guard, 2)
@@ -90,8 +90,8 @@ def test_each_phase_has_its_deadline() -> None:
     assert Board.from_dict(two.to_dict()) == two
     after_first = datetime(2026, 12, 2, tzinfo=UTC)
     with pytest.raises(QuestionRefused, match="1 Dec 2026, 12:00 UTC"):
-        limits.require_in_time(two, 1, after_first)
-    limits.require_in_time(two, 2, after_first)
+        deadlines_and_quotas.require_in_time(two, 1, after_first)
+    deadlines_and_quotas.require_in_time(two, 2, after_first)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from holdfast.cli.main import run
 from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger import Inclusion, Ledger, Receipt, SigningKey, Store, TreeHead, open_store
-from holdfast.guard.ledger.tree import CHUNK, Tree, leaf_of, root_from, root_of
+from holdfast.guard.ledger.merkle_tree import CHUNK, Tree, leaf_of, root_from, root_of
 from tests.guard.ledger.stores import DATASET, spend
 
 SIZES = (1, 2, 3, 7, 8, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 5 * CHUNK + 3)
