@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
 from holdfast.data import table
+from holdfast.data.engines.postgres_sample import PostgresSample
 from holdfast.data.statistics import Count, FixedSum
 from holdfast.errors import InvalidParameter, SampleUnavailable
 from tests.services.postgres import Server
@@ -125,6 +127,100 @@ def test_changed_rows_of_a_table_are_found(postgres_url: str, change: str, parti
                 sample.measure([FixedSum("x", 0, 100)])
             with pytest.raises(SampleUnavailable, match="no longer has the rows"):
                 sample.fingerprint()
+
+
+MOODS = f"""
+create type mood as enum ('good', 'bad');
+create table people as select person, x, person::double precision as y, 'good'::mood as m from ({ROWS}) rows
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "alter table people drop x; alter table people add x double precision default 5",
+        "alter table people drop x; alter table people rename y to x",
+        "alter table people rename x to z; alter table people rename y to x; alter table people rename z to y",
+        "alter type mood rename value 'good' to 'fine'",
+    ],
+    ids=["made anew", "another's name", "exchanged", "another word"],
+)
+def test_columns_that_read_the_same_rows_in_another_way_are_found(postgres_url: str, change: str) -> None:
+    """No row is written, so no transaction tells: what the table says of its columns does."""
+    execute(postgres_url, MOODS)
+    asked = [FixedSum("x", 0, 100), Count("m = 'good'")]
+    with table(postgres_url, table="people") as sample:
+        before = sample.measure(asked)
+        execute(
+            postgres_url, "alter type mood add value 'dull'; alter table people add w int"
+        )  # not what is asked about
+        assert sample.measure(asked) == before
+        execute(postgres_url, change)
+        for read in (lambda: sample.measure(asked), sample.fingerprint):
+            with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                read()
+
+
+def test_a_part_that_was_exchanged_for_one_of_the_same_transaction_is_found(postgres_url: str) -> None:
+    execute(
+        postgres_url,
+        "begin; create table people (x double precision, part int) partition by list (part);"
+        "create table one partition of people for values in (1); create table other (x double precision, part int);"
+        "insert into one select i, 1 from generate_series(1, 50) i;"
+        "insert into other select i + 1, 1 from generate_series(1, 50) i; commit",
+    )
+    with table(postgres_url, table="people") as sample:
+        assert sample.measure([Count("x > 10")]) == [(40,)]
+        execute(postgres_url, "alter table people detach partition one")
+        execute(postgres_url, "alter table people attach partition other for values in (1)")
+        with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+            sample.measure([Count("x > 10")])
+
+
+def test_other_rows_that_a_rule_of_row_security_shows_are_found(postgres_server: Server, postgres_url: str) -> None:
+    execute(
+        postgres_url,
+        f"create table people as {ROWS}",
+        "alter table people enable row level security; create policy half on people using (person <= 150)",
+        "create role reader login password 'p'; grant select on people to reader",
+    )
+    try:
+        with table(postgres_url.replace(postgres_url.split("//")[1].split("@")[0], "reader:p"), table="people") as half:
+            assert half.measure([Count("person < 10")]) == [(9,)]
+            assert half.n == 150
+            execute(postgres_url, "drop policy half on people; create policy half on people using (person > 150)")
+            with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                half.measure([Count("person < 10")])
+    finally:
+        execute(postgres_url, "drop owned by reader; drop role reader")
+
+
+def test_a_table_is_read_through_once_while_its_rows_are_the_same(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was found is remembered for the transactions that wrote the rows, until the server is started again."""
+    monkeypatch.setenv("HOLDFAST_CACHE", str(tmp_path / "remembered"))
+    execute(postgres_url, f"create table people as {ROWS}", "create view seen as select * from people")
+
+    def facts() -> tuple[object, ...]:
+        with table(postgres_url, table="people", row_key="person") as sample:
+            return sample.schema, sample.identity(), sample.key_sketch(), sample.measure([Count("x > 9")])
+
+    first = facts()
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresSample, "batches", None)
+        assert facts() == first
+    for statement in (
+        "update people set x = x + 1 where person = 7",
+        "alter table people rename s to t; alter table people add s text default 'v1'",
+    ):
+        execute(postgres_url, statement)
+        assert facts()[1] != first[1]
+    entries = list((tmp_path / "remembered").iterdir())
+    assert len(entries) == 3
+    with table(postgres_url, table="seen") as sample:  # whose rows do not say who wrote them
+        sample.fingerprint()
+    assert list((tmp_path / "remembered").iterdir()) == entries
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -110,15 +110,21 @@ class Memory:
         newest = max(max(facts.modified, facts.changed) for _, facts in files.state) / 1e9
         if folder is None or files.elsewhere or not newest + SETTLED < time.time():
             return None
-        wanted = None if declared is None else declared if isinstance(declared, Schema) else Schema(declared)
-        key = {
-            "format": FORMAT,
-            "engine": engine,
-            "files": [[str(Path(name).absolute()), list(facts)] for name, facts in files.state],
-            "schema": None if wanted is None else wanted.to_dict(),
-        }
+        key: dict[str, Any] = {"files": [[str(Path(name).absolute()), list(facts)] for name, facts in files.state]}
         if files.held:
             key["held"] = [list(files.held[name].items()) for name, _ in files.state]
+        return cls._under(folder, engine, key, declared)
+
+    @classmethod
+    def of_table(cls, engine: str, state: Sequence[Any], declared: Declared) -> Memory | None:
+        """Return the place for a table of a server in a state that no other content of any table has."""
+        folder = _folder()
+        return None if folder is None else cls._under(folder, engine, {"table": list(state)}, declared)
+
+    @classmethod
+    def _under(cls, folder: Path, engine: str, state: Mapping[str, Any], declared: Declared) -> Memory:
+        wanted = None if declared is None else declared if isinstance(declared, Schema) else Schema(declared)
+        key = {"format": FORMAT, "engine": engine, **state, "schema": None if wanted is None else wanted.to_dict()}
         return cls(folder / f"{digest_of(to_canonical_json(key))}.json")
 
     def recall(self) -> Known | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple, dataclass
 from threading import Lock
 from typing import Any, Self, TypeVar
 
@@ -14,6 +15,7 @@ from holdfast.data.engines.sql_columns import RawType, kind_of
 from holdfast.data.engines.sql_statements import Statements, bundles, gather
 from holdfast.data.files import CHANGED
 from holdfast.data.fingerprint import Batch, Sketch
+from holdfast.data.identity import Known, Memory
 from holdfast.data.sample import Read, Sample, Sums
 from holdfast.data.schema import Column, Declared, Schema, settled
 from holdfast.data.statistics.request import Pass
@@ -38,22 +40,38 @@ _TYPES: dict[str, RawType] = {
 }
 _LOST = "the database could not be reached, or ended the connection; nothing was released"
 _COLUMNS = """
-select a.attname,
+select a.attname, a.attnum,
     case when t.typtype = 'e' then 'enumeration'
     else format_type(a.atttypid, null) end,
-    coalesce(c.collisdeterministic, true)
+    coalesce(c.collisdeterministic, true),
+    (select json_object_agg(e.oid, e.enumlabel) from pg_catalog.pg_enum e where e.enumtypid = t.oid)
 from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
 left join pg_catalog.pg_collation c on c.oid = a.attcollation
 where a.attrelid = %s::oid and a.attnum > 0 and not a.attisdropped order by a.attnum
 """
 _TABLE = """
-select c.oid, n.nspname, c.relname, c.relkind in ('r', 'm', 'p')
+select c.oid, n.nspname, c.relname, c.relkind::text, c.relkind in ('r', 'm', 'p') and not row_security_active(c.oid)
+    and not exists (
+        with recursive parts(part) as (
+            select c.oid union select i.inhrelid from pg_catalog.pg_inherits i join parts on i.inhparent = part
+        )
+        select from parts join pg_catalog.pg_class p on p.oid = part where p.relkind = 'f'
+    )
+    and not exists (select from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attgenerated = 'v')
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where c.oid = to_regclass(%s) and c.relkind in ('r', 'v', 'm', 'p', 'f')
 """
-_VERSIONS = "select count(*), sum(hashint8extended(xmin::text::bigint, 0)) from {table}"
-"""How many rows there are, and what the transactions that wrote them add up to, each hashed."""
-_VALUES = "select count(*), sum(hashtextextended(read::text, 0)) from (select {columns} from {table}) read"
+"""Where a table is, and whether its rows say which transaction wrote what is seen of them: not where another server has
+some of them, a rule decides who sees which, or a column is worked out anew whenever it is read."""
+_PLACE = """
+select extract(epoch from pg_postmaster_start_time())::text, oid::text
+from pg_catalog.pg_database where datname = current_database()
+"""
+"""Which database of which server, since it was started: nobody puts other files under a server that runs."""
+_VERSIONS = "select count(*), sum(hashint8extended(xmin::text::bigint, tableoid::bigint))::text from {table}"
+"""How many rows there are, and what the transactions that wrote them add up to, each hashed with the part of the table
+that it is in."""
+_VALUES = "select count(*), sum(hashtextextended(read::text, 0))::text from (select {columns} from {table}) read"
 """The same of the values of whole rows."""
 
 
@@ -62,8 +80,12 @@ class PostgresSample(Sample):
 
     Every row of a table says which transaction wrote it. What these add up to, as a multiset, is read when the table is
     opened and again for a question, in the snapshot of the question, unless that snapshot sees the same transactions as
-    the last one that was compared: so a row that was changed, exchanged or put back is found. Rows behind a view or in
-    a foreign table do not say it: there their values are hashed row by row, once in each call of `measure`.
+    the last one that was compared: so a row that was changed, exchanged or put back is found. Rows behind a view, in
+    a foreign table or under row security do not say it: there their values are hashed row by row, once in each call of
+    `measure`. What a row is read by is compared too: columns that were exchanged or made anew, and the words of
+    enumerations.
+
+    What is found out about a table is remembered while its server runs and its rows say the same.
 
     The connection can only read, is opened again once where it was lost, and gives up after `timeout` seconds.
     """
@@ -72,12 +94,21 @@ class PostgresSample(Sample):
     at_once = 100
     """A row store reads whole rows: a thousand questions are ten scans."""
 
-    def __init__(self, link: _Link, table: _Table, schema: Schema, n: int, row_key: str | None = None) -> None:
-        super().__init__(schema, n, row_key)
-        self._link, self._table = link, table
-        self._versions: tuple[Any, ...] | None = None
+    def __init__(
+        self,
+        link: _Link,
+        table: _Table,
+        schema: Schema,
+        versions: tuple[int, str],
+        row_key: str | None = None,
+        memory: Memory | None = None,
+        known: Known | None = None,
+    ) -> None:
+        n, _ = versions
+        super().__init__(schema, n, row_key, memory, known)
+        self._link, self._table, self._versions = link, table, versions
         self._seen: tuple[object, str] | None = None
-        types = {name: _TYPES[table.types[name]] for name in schema.names}
+        types = {name: _TYPES[table.columns[name].type] for name in schema.names}
         self._statements = Statements("postgres", schema, types, table.quoted, n=n)
 
     @classmethod
@@ -104,12 +135,17 @@ class PostgresSample(Sample):
         link = _Link(url, arguments.real("timeout", timeout, at_least=0.001, at_most=86_400))
         try:
             found = link.run(lambda connection: _Table.find(connection, table))
-            kinds = {name: kind_of(_TYPES.get(type_)) for name, type_ in found.types.items()}
-            schema = settled(kinds, declared, found.types)
-            n = link.run(lambda connection: _one(connection, f"select count(*) from {found.quoted}"))
-            sample = cls(link, found, schema, int(n), row_key)
-            link.run(sample._compare)
-            return sample
+            types = {name: column.type for name, column in found.columns.items()}
+            schema = settled({name: kind_of(_TYPES.get(type_)) for name, type_ in types.items()}, declared, types)
+
+            def looked_at(connection: Any) -> tuple[tuple[int, str], Memory | None]:
+                found.check(connection, schema)
+                versions = found.versions(connection, schema)
+                return versions, found.memory(connection, schema, versions, declared)
+
+            versions, memory = link.run(looked_at)
+            known = memory.recall() if memory is not None else None
+            return cls(link, found, schema, versions, row_key, memory, known)
         except BaseException:
             link.close()
             raise
@@ -129,22 +165,13 @@ class PostgresSample(Sample):
     def _compare(self, connection: Any) -> None:
         """Refuse to go on where the table, a column or a row is not what it was when the sample was opened."""
         self._table.check(connection, self.schema)
-        if not self._table.has_versions:
-            columns = ", ".join(_quoted(name) for name in self.schema.names)
-            self._require(connection.execute(_VALUES.format(columns=columns, table=self._table.quoted)).fetchone())
-            return
         # The same snapshot, seen by the same connection, has the same rows: no transaction ended in between.
         seen = (connection, _one(connection, "select txid_current_snapshot()::text"))
-        if self._seen is not None and self._seen[0] is connection and self._seen[1] == seen[1]:
+        if self._table.has_versions and self._seen == seen:
             return
-        self._require(connection.execute(_VERSIONS.format(table=self._table.quoted)).fetchone())
-        self._seen = seen
-
-    def _require(self, versions: tuple[Any, ...]) -> None:
-        if self._versions is None:
-            self._versions = versions
-        if versions != self._versions or versions[0] != self.n:
+        if self._table.versions(connection, self.schema) != self._versions:
             raise SampleUnavailable(CHANGED)
+        self._seen = seen
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows as a stream of text that Arrow reads into columns."""
@@ -207,13 +234,58 @@ class _Copied(io.RawIOBase):
         return size
 
 
-class _Table:
-    """A table as it was found: where it is and what its columns are."""
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table as it was found.
 
-    def __init__(self, oid: int, database: str, name: str, has_versions: bool, types: Mapping[str, str]) -> None:
-        self.oid, self.database, self.name, self.types = oid, database, name, types
-        self.has_versions = has_versions
-        self.quoted = f"{_quoted(database)}.{_quoted(name)}"
+    Parameters
+    ----------
+    number : int
+        Its place in the table, which no later column has.
+    type : str
+        As PostgreSQL calls it.
+    labels : mapping
+        The words of an enumeration, by what rows hold in their place.
+    """
+
+    number: int
+    type: str
+    labels: Mapping[str, str]
+
+    def is_in(self, other: _Column) -> bool:
+        """Whether another column reads everything in rows as this one did: an enumeration may have more words."""
+        return (self.number, self.type) == (other.number, other.type) and self.labels.items() <= other.labels.items()
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table as it was found: where it is and what its columns are.
+
+    Parameters
+    ----------
+    oid : int
+        What PostgreSQL knows it by.
+    database, name : str
+        The schema that it is in, and what it is called there.
+    kind : str
+        `r` for a table, `p` for one in parts, `v` for a view and so on.
+    has_versions : bool
+        Whether its rows say which transaction wrote what is seen of them.
+    columns : mapping
+        The columns by name.
+    """
+
+    oid: int
+    database: str
+    name: str
+    kind: str
+    has_versions: bool
+    columns: Mapping[str, _Column]
+
+    @property
+    def quoted(self) -> str:
+        """What statements call it."""
+        return f"{_quoted(self.database)}.{_quoted(self.name)}"
 
     @classmethod
     def find(cls, connection: Any, table: str) -> _Table:
@@ -224,24 +296,50 @@ class _Table:
         row = connection.execute(_TABLE, (named,)).fetchone()
         if row is None:
             raise SampleUnavailable(f"there is no table {table} that this user may see")
-        return cls(row[0], row[1], row[2], row[3], cls._types(connection, row[0]))
+        oid, database, name, kind, has_versions = row
+        return cls(oid, database, name, kind, has_versions, cls._columns(connection, oid))
 
     @staticmethod
-    def _types(connection: Any, oid: int) -> dict[str, str]:
+    def _columns(connection: Any, oid: int) -> dict[str, _Column]:
         rows = connection.execute(_COLUMNS, (oid,)).fetchall()
-        return {name: type_ if plain else f"{type_} with a collation of its own" for name, type_, plain in rows}
+        return {
+            name: _Column(number, type_ if plain else f"{type_} with a collation of its own", labels or {})
+            for name, number, type_, plain, labels in rows
+        }
 
     def check(self, connection: Any, schema: Schema) -> None:
-        """Refuse to go on where the table or a declared column is gone or has changed its type.
+        """Refuse to go on where the table is gone, or a declared column reads its rows in another way.
 
         Until the transaction ends only the system's own functions are found: someone else's `abs` in a schema on the
-        path could see every row.
+        path could see every row. And nobody changes the table's columns or parts.
         """
+        import psycopg
+
         connection.execute("set local search_path = pg_catalog")
+        if self.kind in ("r", "p"):
+            try:
+                connection.execute(f"lock table {self.quoted} in access share mode")
+            except psycopg.errors.UndefinedTable:
+                raise SampleUnavailable(CHANGED) from None
         row = connection.execute(_TABLE, (self.quoted,)).fetchone()
-        types = {} if row is None or row[0] != self.oid else self._types(connection, self.oid)
-        if any(types.get(name) != self.types[name] for name in schema.names):
+        columns = {} if row is None or row[0] != self.oid else self._columns(connection, self.oid)
+        if not all(name in columns and self.columns[name].is_in(columns[name]) for name in schema.names):
             raise SampleUnavailable(CHANGED)
+
+    def versions(self, connection: Any, schema: Schema) -> tuple[int, str]:
+        """How many rows there are, and a digest that is another one where a row is; after `check`."""
+        columns = ", ".join(_quoted(name) for name in schema.names)
+        statement = _VERSIONS if self.has_versions else _VALUES
+        n, digest = connection.execute(statement.format(columns=columns, table=self.quoted)).fetchone()
+        return int(n), str(digest)
+
+    def memory(self, connection: Any, schema: Schema, versions: tuple[int, str], declared: Declared) -> Memory | None:
+        """Where what is found out about these rows is remembered; None where they do not say who wrote them."""
+        if not self.has_versions:
+            return None
+        columns = [[name, *astuple(self.columns[name])] for name in schema.names]
+        place = connection.execute(_PLACE).fetchone()
+        return Memory.of_table("postgres", [*place, self.oid, *versions, columns], declared)
 
 
 def _quoted(name: str) -> str:
