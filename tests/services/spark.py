@@ -43,7 +43,7 @@ _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @cache
-def session() -> SparkSession:
+def session(java: str = _JAVA) -> SparkSession:
     """One session for this process, with two workers of one core; they end with the process."""
     import pyspark
 
@@ -60,7 +60,7 @@ def session() -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
-    options = f"-Dlog4j2.configurationFile=file:{logging} {_JAVA}"
+    options = f"-Dlog4j2.configurationFile=file:{logging} {java}"
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
