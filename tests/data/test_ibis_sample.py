@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -20,7 +21,7 @@ from holdfast.data.engines import probe as probing
 from holdfast.data.engines.ibis_sample import _made_ready
 from holdfast.data.expressions import expression, ibis_columns
 from holdfast.data.schema import Schema
-from holdfast.data.statistics import Count, FixedSum
+from holdfast.data.statistics import Count, FixedSum, Histogram
 from holdfast.errors import InvalidParameter, NotInstalled, SampleUnavailable
 from tests.data import kept
 from tests.data.expressions.odd_rows import SCHEMA, rows
@@ -286,27 +287,69 @@ CHANGES = {
     "removed": "delete from people where x = 3",
     "dropped": "drop table people",
     "one letter": "update people set s = 'A' where x = 3",
+    "exchanged": "update people set x = case x when 3 then 4 when 4 then 3 else x end",
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("engine", ["sqlite", "mysql"])
-def test_changes_are_noticed(engine: str, change: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    schema, made = Schema({"x": "number", "s": "text"}), [{"x": float(at), "s": "a"} for at in range(40)]
-    execute: Callable[[str], Any]
+@pytest.mark.parametrize("how", ["over", "replaced", "removed", "cut off"])
+def test_a_file_of_sqlite_that_was_exchanged_is_noticed(tmp_path: Path, how: str) -> None:
+    """Its engine asks a counter in the file alone, which the other file has too."""
+    schema = Schema({"x": "number"})
+    paths = [tmp_path / name for name in ("a.sqlite", "b.sqlite")]
+    for at, path in enumerate(paths):
+        sqlite(path, [{"x": float(at + row)} for row in range(5_000)], schema)
+    path, other = paths
+    with hf.data.table(f"sqlite://{path}", table="people") as sample:
+        assert sample.measure([Count("x > 3")]) == [(4996,)]
+        if how == "over":
+            times = path.stat()
+            path.write_bytes(other.read_bytes())
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        elif how == "replaced":
+            other.replace(path)
+        elif how == "removed":
+            path.unlink()
+        else:
+            os.truncate(path, path.stat().st_size // 2)
+        for ask in (lambda: sample.measure([Count("x > 3")]), sample.fingerprint):
+            with pytest.raises(SampleUnavailable, match=r"no longer has the rows|gone or changed"):
+                ask()
+
+
+def people(
+    engine: str, made: Rows, schema: Schema, folder: Path, request: pytest.FixtureRequest
+) -> tuple[Any, Callable[[str], Any]]:
+    """A table of numbers and texts, by address or as a table of Ibis, and what changes it."""
+    if engine == "mysql":
+        server, name = request.getfixturevalue("mariadb"), request.getfixturevalue("mariadb_name")
+        return in_mariadb(server, name, made, schema), lambda statement: server.execute(name, statement)
     if engine == "sqlite":
-        address = sqlite(tmp_path / "a.sqlite", made, schema)
+        address = sqlite(folder / "a.sqlite", made, schema)
 
         def execute(statement: str) -> None:
-            with closing(sqlite3.connect(tmp_path / "a.sqlite")) as connection:
+            with closing(sqlite3.connect(folder / "a.sqlite")) as connection:
                 connection.execute(statement)
                 connection.commit()
-    else:
-        server, name = request.getfixturevalue("mariadb"), request.getfixturevalue("mariadb_name")
-        address = in_mariadb(server, name, made, schema)
-        execute = lambda statement: server.execute(name, statement)  # noqa: E731
-    with hf.data.table(address, table="people") as sample:
+
+        return address, execute
+    con = ibis.duckdb.connect() if engine == "duckdb" else ibis.connect(request.getfixturevalue("postgres_url"))
+    request.addfinalizer(con.disconnect)
+    con.create_table("people", schema=ibis.schema({"x": "float64", "s": "string"}))
+    listed = ", ".join(f"({row['x']}, '{row['s']}')" for row in made)
+    run: Callable[[str], Any] = con.raw_sql if engine == "duckdb" else lambda statement: con.raw_sql(statement).close()
+    run(f"insert into people values {listed}")
+    return con.table("people"), run
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table")  # which Ibis calls
+@pytest.mark.parametrize("engine", ["sqlite", "mysql", "duckdb", "postgres"])
+def test_changes_are_noticed(engine: str, change: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    schema, made = Schema({"x": "number", "s": "text"}), [{"x": float(at), "s": "ab"[at == 3]} for at in range(40)]
+    source, execute = people(engine, made, schema, tmp_path, request)
+    with hf.data.table(source, table="people" if isinstance(source, str) else None) as sample:
         assert sample.measure([Count("x > 3 and s = 'a'")]) == [(36,)]
+        assert sample.measure([Histogram("x", (0, 20, 40)), Histogram("x", (0, 9)), Count("x > 3")])[2] == (36,)
         execute(CHANGES[change])
         for asked in (lambda: sample.measure([Count("x > 3 and s = 'a'")]), sample.fingerprint):
             with pytest.raises(SampleUnavailable) as caught:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,10 +16,12 @@ import polars as pl
 import pytest
 
 from holdfast.data import Sample, identity, table
+from holdfast.data.engines.duckdb_sample import DuckDBSample
+from holdfast.data.engines.ibis_sample import IbisSample
+from holdfast.data.files import Files, FileState
 from holdfast.data.statistics import Count
 from holdfast.errors import SampleUnavailable
-
-Reader = Callable[..., Any]
+from tests.services.stores import Bucket
 
 
 @pytest.fixture
@@ -68,9 +73,6 @@ def test_files_that_are_known_are_the_same_sample_without_being_read(
     assert stat.S_IMODE(remembered.stat().st_mode) == 0o700
     assert [stat.S_IMODE(entry.stat().st_mode) for entry in remembered.iterdir()] == [0o600]
 
-    def never(*_: object, **__: object) -> Any:
-        raise AssertionError("the rows were read")
-
     with monkeypatch.context() as patch:
         for place in ("polars_sample.PolarsSample.batches", "duckdb_sample.DuckDBSample.batches"):
             patch.setattr(f"holdfast.data.engines.{place}", never)
@@ -79,6 +81,104 @@ def test_files_that_are_known_are_the_same_sample_without_being_read(
             patch.setattr(prefix + place, never)
         with table(path, engine=engine, row_key="id") as again:
             assert facts(again) == first
+
+
+def never(*_: object, **__: object) -> Any:
+    """What reads rows, where none may be read."""
+    raise AssertionError("the rows were read")
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_tables_of_files_that_are_databases_are_remembered_and_their_views_are_not(
+    tmp_path: Path, remembered: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    import duckdb
+
+    path = tmp_path / f"rows.{kind}"
+    held = rows()[["id", "x"]]
+    for_reading = str(path) if kind == "duckdb" else f"sqlite://{path}"
+    connect: Callable[[str], Any] = duckdb.connect if kind == "duckdb" else sqlite3.connect
+
+    def execute(*statements: str) -> None:
+        with closing(connect(str(path))) as connection:
+            for statement in statements:
+                connection.execute(statement)
+            connection.commit()
+
+    listed = ", ".join(f"({id_}, {x})" for id_, x in held.iter_rows())
+    execute(
+        "create table people (id bigint, x double)",
+        f"insert into people values {listed}",
+        "create view seen as select * from people",
+        "create table other as select * from people where x > 20",
+    )
+
+    def facts(name: str) -> tuple[object, ...]:
+        with table(for_reading, table=name, row_key="id") as sample:
+            return sample.schema.to_dict(), sample.n, sample.identity(), sample.key_sketch()
+
+    first, other, view = facts("people"), facts("other"), facts("seen")
+    assert view == first != other
+    assert len(list(remembered.iterdir())) == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(DuckDBSample if kind == "duckdb" else IbisSample, "batches", never)
+        assert (facts("people"), facts("other")) == (first, other)
+        with pytest.raises(AssertionError, match="the rows were read"):
+            facts("seen")
+    execute("update people set x = x + 1 where id = 3")
+    assert facts("people")[2] != first[2]
+    with monkeypatch.context() as patch:  # the latest changes would be next to the file
+        patch.setattr(DuckDBSample if kind == "duckdb" else IbisSample, "batches", never)
+        patch.setattr(Files, "is_told_apart", False)
+        with pytest.raises(AssertionError, match="the rows were read"):
+            facts("people")
+
+
+def test_files_in_a_store_are_remembered_by_a_tag_that_no_other_content_has(
+    bucket: Bucket, remembered: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def put(frame: pl.DataFrame) -> str:
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer)
+        return bucket.put("rows.parquet", buffer.getvalue())
+
+    address = put(rows())
+    with table(address, row_key="id") as sample:
+        first = facts(sample)
+    assert not remembered.exists()  # it is not a minute old
+    monkeypatch.setattr(identity, "SETTLED_ELSEWHERE", -3600.0)
+    for weak in (True, False):
+        with monkeypatch.context() as patch:
+            if weak:
+                patch.setattr(Files, "is_told_apart", False)
+            with table(address, row_key="id") as sample:
+                assert facts(sample) == first
+            assert remembered.exists() is not weak
+    with monkeypatch.context() as patch:
+        patch.setattr("holdfast.data.engines.polars_sample.PolarsSample.batches", never)
+        with table(address, row_key="id") as sample:
+            assert facts(sample) == first
+    put(rows(shift=1))
+    with table(address, row_key="id") as sample:
+        assert facts(sample)[2] != first[2]
+
+
+@pytest.mark.parametrize(
+    ("tag", "told"), [('"a1" None', True), ('W/"a1" None', False), ("None None", False), ("None v7", False)]
+)
+def test_a_tag_that_tells_one_content_from_another(tag: str, told: bool) -> None:
+    assert (
+        Files(("s3://b/a.parquet",), "parquet", (("s3://b/a.parquet", FileState(1, 1, tag=tag)),)).is_told_apart is told
+    )
+
+
+def test_a_database_with_changes_in_a_file_next_to_it_is_not_remembered(tmp_path: Path) -> None:
+    for end in (".wal", "-wal", "-journal"):
+        path = tmp_path / f"a{end}.db"
+        path.write_bytes(b"rows")
+        assert Files.database(path).is_told_apart
+        path.with_name(path.name + end).write_bytes(b"more")
+        assert not Files.database(path).is_told_apart
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])

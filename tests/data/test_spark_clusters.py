@@ -156,14 +156,38 @@ def test_jobs_of_a_question(spark_session: SparkSession, file: Path) -> None:
     assert counted == {"one": 3, "sixty-four": 3, "a hundred and fifty": 5, "fingerprint": 2}
 
 
-def test_changed_rows_of_a_frame_are_found(spark_session: SparkSession, tmp_path: Path) -> None:
-    folder = tmp_path / "people"
+@pytest.mark.parametrize("change", ["changed", "exchanged", "appended", "removed", "dropped", "truncated", "added"])
+def test_changed_rows_of_a_frame_are_found(spark_session: SparkSession, tmp_path: Path, change: str) -> None:
+    """No file is watched behind a frame: what every statement adds up tells."""
+    folder, asked = tmp_path / "people", [Count("x > 1 and y = 1"), Count("x > 2")]
     folder.mkdir()
-    pl.DataFrame({"x": [1.0, 2.0, 3.0]}).write_parquet(folder / "a.parquet")
-    frame = spark_session.read.parquet(str(folder / "a.parquet"))
+    place, rows = folder / "a.parquet", pl.DataFrame({"x": [1.0, 2.0, 3.0], "y": [0, 1, 0], "z": [7, 8, 9]})
+    rows.write_parquet(place)
+    frame = spark_session.read.parquet(str(folder))
     with hf.data.table(frame) as sample:
-        assert sample.measure([Count("x > 1")]) == [(2,)]
-        pl.DataFrame({"x": [1.0, 2.0, 3.5]}).write_parquet(folder / "a.parquet")
-        for ask in (lambda: sample.measure([Count("x > 1")]), sample.fingerprint):
+        for _ in range(2):  # the second time what is known of these columns is compared
+            assert sample.measure(asked) == [(1,), (1,)]
+        if change == "dropped":
+            place.unlink()
+        elif change == "truncated":
+            os.truncate(place, place.stat().st_size // 2)
+        else:
+            others = {
+                "changed": rows.with_columns(z=pl.Series([7, 8, 0])),
+                "exchanged": rows.with_columns(y=pl.Series([1, 0, 0])),
+                "appended": pl.concat([rows, rows[:1]]),
+                "removed": rows[:2],
+                "added": rows,
+            }
+            others[change].write_parquet(folder / "b.parquet" if change == "added" else place)
+        if change == "changed":  # in a column that nobody asked about: what is asked is answered as before
             with pytest.raises(SampleUnavailable, match="no longer has the rows"):
-                ask()
+                sample.measure([Count("z > 8")])
+        elif change != "added":  # a frame lists its files once
+            with pytest.raises(SampleUnavailable):
+                sample.measure(asked)
+        if change == "added":
+            assert sample.measure(asked) == [(1,), (1,)]
+        else:
+            with pytest.raises(SampleUnavailable):
+                sample.fingerprint()

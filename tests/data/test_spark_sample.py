@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from holdfast.data import Schema, table
+from holdfast.data import Schema, identity, table
+from holdfast.data.engines.spark_sample import SparkSample
 from holdfast.data.restricted import drawn
 from holdfast.data.statistics import Count, FixedSum
 from holdfast.errors import InvalidParameter, SampleUnavailable
@@ -148,6 +149,40 @@ def test_a_file_that_is_rewritten_with_its_old_time_is_noticed(
         ):
             with pytest.raises(SampleUnavailable, match="no longer has the rows"):
                 read()
+
+
+@pytest.mark.parametrize("change", ["added", "removed", "truncated"])
+def test_what_happens_to_one_of_many_files_is_noticed(spark_session: SparkSession, tmp_path: Path, change: str) -> None:
+    for at in range(2):
+        pl.DataFrame({"x": [1.0, 2.0 + at]}).write_parquet(tmp_path / f"{at}.parquet")
+    part = tmp_path / "1.parquet"
+    with table(tmp_path, engine="spark", session=spark_session) as sample:
+        assert sample.measure([Count("x > 1")]) == [(2,)]
+        if change == "added":
+            (tmp_path / "2.parquet").write_bytes(part.read_bytes())
+        elif change == "removed":
+            part.unlink()
+        else:
+            os.truncate(part, part.stat().st_size - 7)
+        for ask in (lambda: sample.measure([Count("x > 1")]), sample.fingerprint):
+            with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                ask()
+
+
+def test_files_that_are_known_are_not_read_through_again(
+    spark_session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_CACHE", str(tmp_path / "remembered"))
+    monkeypatch.setattr(identity, "SETTLED", -3600.0)
+    path = kept.parquet(tmp_path / "people.parquet", HELD)
+
+    def facts() -> tuple[object, ...]:
+        with table(path, engine="spark", session=spark_session, row_key="i") as sample:
+            return sample.schema, sample.n, sample.identity(), sample.key_sketch()
+
+    first = facts()
+    monkeypatch.setattr(SparkSample, "_handed", None)
+    assert facts() == first
 
 
 def test_kinds_of_columns(spark_session: SparkSession) -> None:

@@ -30,6 +30,8 @@ STORES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl", "http
 MOST_DIGITS = 38
 """Digits of a decimal in Parquet files: Spark reads no more."""
 _ROWS = 1 << 16
+_BESIDE = (".wal", "-wal", "-journal")
+"""What the names of files end with in which DuckDB and SQLite keep changes that are not in the database yet."""
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 CHANGED = "the sample no longer has the rows it was opened with; open it again to guard what is there now"
@@ -158,6 +160,16 @@ class Files:
     def elsewhere(self) -> bool:
         """Whether some of them are not on this machine."""
         return any(_is_elsewhere(name) for name in self.names)
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether what is known of every file tells its content from any other: elsewhere by a tag that is not weak.
+
+        A database whose latest changes are in a file next to it is not.
+        """
+        if self.format == "database" and any(os.path.exists(self.given[0] + end) for end in _BESIDE):
+            return False
+        return not any(_is_elsewhere(name) and facts.tag.startswith(("None", "W/")) for name, facts in self.state)
 
     @property
     def size(self) -> int:

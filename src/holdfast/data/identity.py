@@ -6,7 +6,9 @@ places, sizes, inodes, devices, and the times at which their content and their i
 be set back as the others can. As long as nothing of it has changed, the files are not read again.
 
 Files that changed less than `SETTLED` seconds before they were opened are not remembered: a further change could fall
-into the same tick of the file system's clock. A machine whose own clock was set back while a file was rewritten, or a
+into the same tick of the file system's clock. Files in a store are remembered by their size, version, time and tag,
+where it is one that another content never has; a table of PostgreSQL by its server, its columns and the transactions
+that wrote its rows. A machine whose own clock was set back while a file was rewritten, or a
 file system that keeps no such times, can deceive it; the environment variable `HOLDFAST_CACHE` names another folder,
 and an empty one keeps nothing.
 """
@@ -23,7 +25,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from holdfast.core.strict_json import to_canonical_json
-from holdfast.data.files import Files
+from holdfast.data.files import Files, is_elsewhere
 from holdfast.data.fingerprint import ColumnSummary, Content, Sketch, digest_of
 from holdfast.data.schema import Declared, Schema
 from holdfast.errors import InvalidParameter
@@ -32,6 +34,8 @@ FORMAT = 1
 """Of what is remembered; also raised when the rules by which files are read change."""
 SETTLED = 3.0
 """Seconds for which files must not have changed: no file system's clock ticks slower than every two."""
+SETTLED_ELSEWHERE = 60.0
+"""The same for files of another machine, whose clock may be off."""
 MOST_ENTRIES = 1_000
 """Entries of the folder; those that were used longest ago go first."""
 
@@ -104,15 +108,20 @@ class Memory:
     place: Path
 
     @classmethod
-    def of(cls, files: Files, engine: str, declared: Declared) -> Memory | None:
-        """Return the place for files in their present state; None where they may not be remembered."""
-        folder = _folder()
+    def of(cls, files: Files, engine: str, declared: Declared, table: str | None = None) -> Memory | None:
+        """Return the place for files in their present state; None where they may not be remembered.
+
+        `table` names the table of a file that is a database.
+        """
+        folder, settled = _folder(), SETTLED_ELSEWHERE if files.elsewhere else SETTLED
         newest = max(max(facts.modified, facts.changed) for _, facts in files.state) / 1e9
-        if folder is None or files.elsewhere or not newest + SETTLED < time.time():
+        if folder is None or not files.is_told_apart or not newest + settled < time.time():
             return None
-        key: dict[str, Any] = {"files": [[str(Path(name).absolute()), list(facts)] for name, facts in files.state]}
+        key: dict[str, Any] = {"files": [[_absolute(name), list(facts)] for name, facts in files.state]}
         if files.held:
             key["held"] = [list(files.held[name].items()) for name, _ in files.state]
+        if table is not None:
+            key["table"] = table
         return cls._under(folder, engine, key, declared)
 
     @classmethod
@@ -159,6 +168,10 @@ class Memory:
         used = sorted((entry.stat().st_mtime_ns, entry) for entry in entries)
         for _, entry in used[: len(entries) - MOST_ENTRIES]:
             entry.unlink(missing_ok=True)
+
+
+def _absolute(name: str) -> str:
+    return name if is_elsewhere(name) else str(Path(name).absolute())
 
 
 def _folder() -> Path | None:

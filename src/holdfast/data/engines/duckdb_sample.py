@@ -95,17 +95,20 @@ class DuckDBSample(Sample):
         memory_mb : int, optional
             The most memory that DuckDB may use, in millions of bytes.
         memory : Memory, optional
-            Where earlier openings of the files are remembered. Files that it knows are not examined again.
+            Where earlier openings of the files are remembered. Files that it knows are not examined again. That of a
+            database is found here.
         """
         files = source if isinstance(source, Files) else None
         if files is None and table is None:
             raise InvalidParameter("table must name the table of the database that holds the rows")
         watched = files if files is not None else Files.database(Path(str(source)))
-        known = memory.recall() if memory is not None else None
         with _reading(files):
             connection = _connect(source, memory_mb)
         try:
-            with _reading(files):
+            with _reading(watched):
+                if files is None and _holds(connection, str(table)):
+                    memory = Memory.of(watched, cls.engine, declared, table)
+                known = memory.recall() if memory is not None else None
                 if files is not None and files.format == "csv":
                     schema, n = (known.schema, known.n) if known else csv_files.examine(files.path, declared)
                     held = {column.name: _RAW[column.kind] for column in schema}
@@ -208,6 +211,17 @@ def _table(
     rows = _quoted(table)
     types = {name: str(type_) for name, type_, *_ in connection.execute(f"describe select * from {rows}").fetchall()}
     return rows, types, {name: _raw(type_) for name, type_ in types.items()}
+
+
+def _holds(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
+    """Whether the file of a database holds the rows of a table: a view may show other ones from the same file."""
+    *above, name = table.split(".")
+    found = connection.execute(
+        "select 1 from duckdb_tables() where database_name = ? and lower(schema_name) = lower(?) "
+        "and lower(table_name) = lower(?)",
+        [_SOURCE, above[-1] if above else "main", name],
+    )
+    return bool(found.fetchall())
 
 
 def _written(value: int | str | None) -> str:

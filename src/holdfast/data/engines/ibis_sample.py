@@ -15,9 +15,10 @@ from urllib.parse import unquote, urlsplit
 from holdfast.core.checkpoint import checkpoint
 from holdfast.data.engines.probe import Probed, probe
 from holdfast.data.engines.sql_columns import RawType, kind_of
-from holdfast.data.engines.sql_statements import Statements, bundles, gather
-from holdfast.data.files import CHANGED
+from holdfast.data.engines.sql_statements import Statements, Watch, bundles
+from holdfast.data.files import CHANGED, Files
 from holdfast.data.fingerprint import Batch, held
+from holdfast.data.identity import Known, Memory
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.schema import Declared, Schema, settled
 from holdfast.data.statistics.request import Pass, Plan
@@ -41,18 +42,27 @@ _SQLITE_TYPES: Mapping[RawType, str] = {
 class IbisSample(Sample):
     """Rows of a table of a database behind an Ibis connection. `engine` is what Ibis calls the database.
 
-    Every statement adds up a digest of the columns that it reads, so that changed rows are noticed; SQLite says by
-    itself that somebody wrote to the file.
+    Every statement adds up a digest of rows in the columns that it reads, so that changed rows are noticed; SQLite says
+    by itself that somebody wrote to the file.
     """
 
     at_once = 100
     """Row stores read whole rows: a thousand questions are ten scans, where the database knows grouping sets."""
 
-    def __init__(self, link: _Link, statements: Statements, n: int, probed: Probed, row_key: str | None = None) -> None:
-        super().__init__(statements.schema, n, row_key)
+    def __init__(
+        self,
+        link: _Link,
+        statements: Statements,
+        n: int,
+        probed: Probed,
+        row_key: str | None = None,
+        memory: Memory | None = None,
+        known: Known | None = None,
+    ) -> None:
+        super().__init__(statements.schema, n, row_key, memory, known)
         self.engine = statements.dialect
         self._link, self._statements, self._probed = link, statements, probed
-        self._seen: dict[str, int] = {}
+        self._watch = Watch(statements, n)
 
     @classmethod
     def of_address(cls, address: str, table: str, declared: Declared = None, row_key: str | None = None) -> Self:
@@ -80,7 +90,7 @@ class IbisSample(Sample):
             raise SampleUnavailable(
                 f"there is no table {table} that can be seen at this address, or the database cannot be reached"
             ) from None
-        return cls._opened(link, found, declared, row_key)
+        return cls._opened(link, found, declared, row_key, table)
 
     @classmethod
     def of_table(cls, table: Any, declared: Declared = None, row_key: str | None = None) -> Self:
@@ -88,7 +98,9 @@ class IbisSample(Sample):
         return cls._opened(_Link(None, table.get_backend()), table, declared, row_key)
 
     @classmethod
-    def _opened(cls, link: _Link, table: Any, declared: Declared, row_key: str | None) -> Self:
+    def _opened(
+        cls, link: _Link, table: Any, declared: Declared, row_key: str | None, named: str | None = None
+    ) -> Self:
         try:
             backend = link.backend
             dialect = backend.name
@@ -106,19 +118,18 @@ class IbisSample(Sample):
             statements = Statements(
                 dialect, schema, used, f"({written}) holdfast_rows", sets, probed.others, _digest(dialect, link)
             )
-            _check_values(link, statements)
+            link.state = link.run(_state)
+            memory = link.run(lambda backend: _memory(backend, link.state, named, declared)) if named else None
+            known = None if memory is None else memory.recall()
+            if known is None:
+                _check_values(link, statements)
             ((n,),) = link.rows(f"select count(*) from {statements.name}")
-            sample = cls(link, statements, int(n), probed, row_key)
-            sample._remember()
+            sample = cls(link, statements, int(n), probed, row_key, memory, known)
+            sample._watch.begin(link.rows)
             return sample
         except BaseException:
             link.close()
             raise
-
-    def _remember(self) -> None:
-        """The digests of all columns, as they are now."""
-        self._link.state = self._link.run(_state)
-        self._seen = self._statements.digests(self._link.rows, self.n)
 
     def check_plans(self, plans: Sequence[Plan]) -> None:
         """Refuse the forms of expressions that this database does otherwise."""
@@ -129,12 +140,11 @@ class IbisSample(Sample):
         with self._link.one_state():
             for some in bundles(work, self.at_once, self._statements.sets):
                 checkpoint()
-                expected = self._statements.expected(some, self._seen)
-                gather(sums, some, self._link.rows(self._statements.of(some)), self.n, expected)
+                self._watch.gather(sums, some, self._link.rows(self._watch.statement(some)))
         return sums
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The rows, some thousands at a time; their digests are compared before and after."""
+        """The rows, some thousands at a time; their digest is compared afterwards."""
         import pyarrow as pa
 
         types = {"number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
@@ -148,8 +158,7 @@ class IbisSample(Sample):
                     plain = [None if value is None else cast(value) for value in values]
                     batch[name] = held(self.schema[name], pa.array(plain, types.get(kind, pa.int64())))
                 yield batch
-            if self._statements.digests(self._link.rows, self.n) != self._seen:
-                raise SampleUnavailable(CHANGED)
+            self._watch.check(self._link.rows)
 
     def close(self) -> None:
         """Let go of the connection, where it was opened for this sample."""
@@ -271,16 +280,36 @@ def _use_pymysql() -> None:
         pymysql.install_as_MySQLdb()
 
 
-def _sqlite(address: str) -> Any:
-    """A connection that can only read, and that any thread may use in its turn."""
-    import ibis
+def _memory(backend: Any, state: Any, table: str, declared: Declared) -> Memory | None:
+    """Where what is found out about a table of SQLite is remembered.
 
+    None for other databases, and for a view, which may show other rows of the same file.
+    """
+    if backend.name != "sqlite":
+        return None
+    name = table.rpartition(".")[2]
+    made = backend.con.execute("select sql from sqlite_master where type = 'table' and lower(name) = lower(?)", [name])
+    if not any(not str(sql).lower().startswith("create virtual") for (sql,) in made):
+        return None
+    *_, files = state
+    return Memory.of(Files((files[0][0],), "database", files), "sqlite", declared, table) if files else None
+
+
+def _sqlite_file(address: str) -> Path:
+    """The file of a database of SQLite."""
     path = Path(unquote(urlsplit(address).path))
     if not path.is_file():
         path = Path(str(path).removeprefix("/"))
     if not path.is_file():
         raise SampleUnavailable(f"there is no database {path.name}")
-    uri = path.resolve().as_uri() + "?mode=ro"
+    return path.resolve()
+
+
+def _sqlite(address: str) -> Any:
+    """A connection that can only read, and that any thread may use in its turn."""
+    import ibis
+
+    uri = _sqlite_file(address).as_uri() + "?mode=ro"
     return ibis.sqlite.from_connection(sqlite3.connect(uri, uri=True, check_same_thread=False))
 
 
@@ -387,11 +416,15 @@ def _digest(dialect: str, link: _Link) -> Callable[[Any], Any] | None:
 
 
 def _state(backend: Any) -> Any:
-    """What SQLite says of the content of its files: whether others have written to them, and how much it did itself."""
+    """What SQLite says of the content of its file: whether others have written to it, and how much it did itself.
+
+    Next to it what the file system says, since SQLite does not look whether somebody wrote over the whole file.
+    """
     if backend.name != "sqlite":
         return None
     ((version,),) = backend.con.execute("pragma data_version").fetchall()
-    return version, backend.con.total_changes
+    path = next((path for _, name, path in backend.con.execute("pragma database_list") if name == "main"), "")
+    return version, backend.con.total_changes, Files.database(Path(path)).state if path else ()
 
 
 def _check_values(link: _Link, statements: Statements) -> None:

@@ -17,9 +17,10 @@ import numpy as np
 from holdfast.core.extras import named_extras
 from holdfast.data import fingerprint
 from holdfast.data.engines.sql_columns import RawType, handed, kind_of
-from holdfast.data.engines.sql_statements import Statements, bundles, gather
+from holdfast.data.engines.sql_statements import Statements, Watch, bundles
 from holdfast.data.files import CHANGED, Files, check_texts, is_elsewhere, parquet_raw, parquet_types, parts_differ
 from holdfast.data.fingerprint import Batch, ColumnSummary, Content, Sketch, added, summaries
+from holdfast.data.identity import Known, Memory
 from holdfast.data.sample import Numbers, Read, Sample, Sums
 from holdfast.data.schema import Column, Declared, Schema, settled
 from holdfast.data.statistics.request import Pass
@@ -53,8 +54,8 @@ class SparkSample(Sample):
     """Rows of a Spark data frame, or of Parquet files that Spark's workers can reach.
 
     Fingerprints and key sketches are made by the workers, so Holdfast must be installed there too. Where no file of
-    this machine can be watched, every statement adds up a digest of the columns that it reads, so that changed rows are
-    found.
+    this machine can be watched, every statement adds up a digest of rows in the columns that it reads, so that changed
+    rows are found.
     """
 
     engine = "spark"
@@ -69,10 +70,12 @@ class SparkSample(Sample):
         row_key: str | None = None,
         paths: Sequence[str] = (),
         files: Files | None = None,
+        memory: Memory | None = None,
+        known: Known | None = None,
     ) -> None:
-        super().__init__(statements.schema, n, row_key)
+        super().__init__(statements.schema, n, row_key, memory, known)
         self._frame, self._statements, self._paths, self._files = frame, statements, paths, files
-        self._seen: dict[str, int] = {}
+        self._watch = Watch(statements, n)
 
     @classmethod
     def open(
@@ -117,15 +120,18 @@ class SparkSample(Sample):
                 _check_parts(frame)
         schema = settled({name: kind_of(r) for name, r in raw.items()}, declared, types)
         used = {name: r for name, r in raw.items() if r is not None and name in schema}
+        memory = None if files is None else Memory.of(files, cls.engine, declared)
+        known = None if memory is None else memory.recall()
         with _reading(watched):
-            if files is not None:
+            if files is not None and known is None:
                 check_texts(files, schema)
             kept = frame.select([f"`{name}`" for name in used])
-            n = int(kept.count())
+            n = known.n if known is not None else int(kept.count())
         view = f"holdfast_rows_{token_hex(8)}"
         digest = _digest if watched is None else None
-        sample = cls(kept, Statements("pyspark", schema, used, view, digest=digest), n, row_key, paths, watched)
-        sample._seen = sample._digests()
+        statements = Statements("pyspark", schema, used, view, digest=digest)
+        sample = cls(kept, statements, n, row_key, paths, watched, memory, known)
+        sample._watch.begin(sample._run)
         return sample
 
     def _rows(self, statements: Sequence[str]) -> list[list[Any]]:
@@ -143,8 +149,8 @@ class SparkSample(Sample):
     def _add_up(self, work: Sequence[Pass]) -> Sums:
         sums: Sums = {}
         bundled = list(bundles(work, self.at_once))
-        for some, rows in zip(bundled, self._rows([self._statements.of(some) for some in bundled]), strict=True):
-            gather(sums, some, rows, self.n, self._statements.expected(some, self._seen))
+        for some, rows in zip(bundled, self._rows([self._watch.statement(some) for some in bundled]), strict=True):
+            self._watch.gather(sums, some, rows)
         return sums
 
     def _current(self) -> DataFrame:
@@ -170,14 +176,14 @@ class SparkSample(Sample):
             for row in frame.mapInArrow(_packed, "part binary").toLocalIterator(prefetchPartitions=True):
                 for part in pa.ipc.open_stream(bytes(row[0])):
                     yield fingerprint.batch(self.schema, columns, part)
-        self._check_digests()
+        self._watch.check(self._run)
 
     def _read_all(self) -> Read:
         """Each worker adds up its own rows; numbers come back, not rows."""
         with _reading(self._files):
             counted = functools.partial(_contents, self.schema.to_dict())
             parts = self._handed(self._statements.types).mapInArrow(counted, "part string").collect()
-        self._check_digests()
+        self._watch.check(self._run)
         content, columns = Content(), dict[str, ColumnSummary]()
         for part in parts:
             plain = json.loads(part[0])
@@ -194,23 +200,18 @@ class SparkSample(Sample):
             frame = self._handed(columns)
             work = functools.partial(_totals, self.schema.to_dict(), tuple(columns), start, add)
             parts = frame.mapInArrow(work, "part array<bigint>").collect()
-        self._check_digests()
+        self._watch.check(self._run)
         return sum((np.array(part[0], dtype=np.int64) for part in parts), start())
 
-    def _digests(self) -> dict[str, int]:
-        return self._statements.digests(lambda statement: self._rows([statement])[0], self.n)
-
-    def _check_digests(self) -> None:
-        """Refuse rows that were read on the way to Python where they are not those of the digests."""
-        if self._digests() != self._seen:
-            raise SampleUnavailable(CHANGED)
+    def _run(self, statement: str) -> list[Any]:
+        return self._rows([statement])[0]
 
     def _key_sketch(self, column: Column) -> Sketch:
         sketched = functools.partial(_sketches, column.to_dict())
         with _reading(self._files):
             frame = self._handed([column.name])
             parts = frame.mapInArrow(sketched, "hashes array<string>, below string").collect()
-        self._check_digests()
+        self._watch.check(self._run)
         whole = Sketch()
         for part in parts:
             whole = whole.merged(Sketch.from_dict({"hashes": part[0], "below": part[1]}))

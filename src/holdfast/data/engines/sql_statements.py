@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from secrets import token_hex
 from typing import Any
 
 from holdfast.data.engines.sql_columns import OWN_WORDS, RawType, handed, handed_in_ibis, ibis_type
 from holdfast.data.expressions import Expression, ibis_columns
 from holdfast.data.files import CHANGED
+from holdfast.data.fingerprint import digest_of
 from holdfast.data.sample import Sums
 from holdfast.data.schema import Column, Schema
 from holdfast.data.statistics.request import Pass, Plan
@@ -27,7 +28,6 @@ _SEEN = f"holdfast_seen_{token_hex(8)}"
 _FENCED = ("postgres",)
 """Dialects that would work out anew what questions see of a column wherever it is mentioned. They do not where a
 function stands next to it that may change from row to row; `clock_timestamp` is one that parallel workers may call."""
-_DIGESTS_AT_ONCE = 50
 _EXACT_AS_DOUBLE = 2**22
 """Up to this many rows doubles add whole numbers up to 2**30 exactly, and faster: such sums stay below 2**53."""
 _FLOORS_DOUBLES = ("duckdb", "postgres")
@@ -66,8 +66,7 @@ class Statements:
     others : frozenset of str
         Forms of the language that are compiled the other way there is; see `ibis_columns.compile`.
     digest : callable, optional
-        What turns a value into a whole number below 2**30 in size, another one where the value is another. Every
-        statement then adds up the digests of the columns that it reads, so that changed rows are found.
+        What turns a value into a whole number below 2**30 in size, another one where the value is another; see `Watch`.
     n : int, optional
         How many rows there are, where it is known: few enough are added up as doubles.
 
@@ -102,26 +101,9 @@ class Statements:
         return f"with {_SOURCE} as (select * from {self.name}) {self._sql(held.select(**given))}"
 
     def columns(self, some: Bundle) -> tuple[Column, ...]:
-        """Return the columns that a statement for some passes reads, in the order of their digests."""
+        """Return the columns that a statement for some passes reads."""
         names = {name for one in some for name in one.columns}
         return tuple(column for column in self.schema if column.name in names) or self.schema.columns[:1]
-
-    def digests(self, run: Callable[[str], Iterable[Sequence[Any]]], n: int) -> dict[str, int]:
-        """The digests of all columns, from what statements give; none where changed rows are found in another way."""
-        found: dict[str, int] = {}
-        for start in range(0, 0 if self.digest is None else len(self.schema), _DIGESTS_AT_ONCE):
-            columns = self.schema.columns[start : start + _DIGESTS_AT_ONCE]
-            rows = self._read(columns)
-            totals = rows.aggregate(**self._digests(rows, columns), rows=rows.count())
-            ((*digests, counted),) = run(self._written(totals, columns))
-            if int(counted) != n:
-                raise SampleUnavailable(CHANGED)
-            found |= {column.name: int(digest or 0) for column, digest in zip(columns, digests, strict=True)}
-        return found
-
-    def expected(self, some: Bundle, seen: Mapping[str, int]) -> list[int]:
-        """Return the digests that a statement for some passes must give, in order."""
-        return [seen[column.name] for column in self.columns(some)] if seen else []
 
     def values(self, expressions: Sequence[Expression], keyed: Column) -> str:
         """A statement that gives a key and the values of some expressions in each row: for rows that are no secret."""
@@ -131,17 +113,17 @@ class Statements:
         compiled = {f"v{at}": ibis_columns.compile(each, rows, self.others) for at, each in enumerate(expressions)}
         return self._written(rows.select(rows[keyed.name], **compiled), columns)
 
-    def of(self, some: Bundle) -> str:
-        """One statement for some passes. Its rows are read by `gather`."""
-        columns = self.columns(some)
+    def of(self, some: Bundle, *digested: Sequence[Column]) -> str:
+        """One statement for some passes, with digests of rows in these columns. Its rows are read by `gather`."""
+        columns = max((self.columns(some), *digested), key=len)
         rows = self._read(columns)
-        digests = self._digests(rows, columns)
+        hashed = {f"h{at}": self._hashed(rows, each) for at, each in enumerate(digested)}
         if len(some) == 1 and some[0].cell is None:
             totals = {f"a{at}": self._total(plan, rows) for at, plan in enumerate(some[0].plans)}
+            digests = {name: value.sum() for name, value in hashed.items()}
             return self._written(rows.aggregate(**totals, **digests, rows=rows.count()), columns)
         cells = {f"c{at}": self._cell(one, rows) for at, one in enumerate(some)}
         added = {f"a{at}": self._added(plan, rows) for at, plan in enumerate(_plans(some))}
-        hashed = {} if self.digest is None else {f"h{at}": self.digest(rows[c.name]) for at, c in enumerate(columns)}
         inner = self._written(rows.select(**cells, **added, **hashed), columns)
         # Ibis cannot write grouping sets, which is one reading of the rows for all groupings.
         listed = ", ".join([*cells, *(f"sum({name})" for name in (*added, *hashed)), "count(*)"])
@@ -173,10 +155,20 @@ class Statements:
         getattr(ibis, self.dialect)  # registers the options that its compiler looks up
         return str(ibis.to_sql(query, dialect=self.dialect, pretty=False))
 
-    def _digests(self, rows: Any, columns: Sequence[Column]) -> dict[str, Any]:
-        if self.digest is None:
-            return {}
-        return {f"h{at}": self.digest(rows[column.name]).sum() for at, column in enumerate(columns)}
+    def digests(self, columns: Sequence[Column]) -> str:
+        """A statement that gives the digest of rows in these columns, and how many rows there are."""
+        rows = self._read(columns)
+        return self._written(rows.aggregate(h0=self._hashed(rows, columns).sum(), rows=rows.count()), columns)
+
+    def _hashed(self, rows: Any, columns: Sequence[Column]) -> Any:
+        """What a row says in some columns, as one whole number below 2**30 in size."""
+        assert self.digest is not None
+        # Sums of 2**13 products below 2**46 fit into 64 bits. They are added in pairs: a long chain is a deep one.
+        parts = [self.digest(rows[column.name]) * _weight(column) for column in columns]
+        while len(parts) > 1:
+            pairs = [one + other for one, other in zip(parts[::2], parts[1::2], strict=False)]
+            parts = pairs + parts[len(pairs) * 2 :]
+        return self.digest(parts[0])
 
     def _cell(self, one: Pass, rows: Any) -> Any:
         assert one.cell is not None
@@ -231,13 +223,13 @@ def bundles(work: Sequence[Pass], at_once: int, sets: bool = True) -> Iterator[B
         yield kept
 
 
-def gather(sums: Sums, some: Bundle, found: Iterable[Sequence[Any]], n: int, digests: Sequence[int] = ()) -> None:
+def gather(sums: Sums, some: Bundle, found: Iterable[Sequence[Any]], n: int) -> list[int]:
     """Put the rows that a statement gave into the sums of its plans; refuse where they are not of `n` rows.
 
-    Refused too where the digests of the columns that it read are not these, in the order of `Statements.columns`.
+    Returned are the digests that it gave, which must be the same for all groupings.
     """
     counts = [0] * len(some)
-    digested = [[0] * len(digests) for _ in some]
+    digested: list[list[int]] = [[] for _ in some]
     offsets = [0, *accumulate(len(one.plans) for one in some)]
     for plan in _plans(some):
         sums[plan] = [0] * plan.cells
@@ -247,12 +239,74 @@ def gather(sums: Sums, some: Bundle, found: Iterable[Sequence[Any]], n: int, dig
         # A row is of the one grouping whose cell is not NULL: cells never are.
         at = next(which for which, place in enumerate(places) if place is not None)
         counts[at] += int(totals[-1])
-        for which, total in enumerate(totals[offsets[-1] : -1]):
-            digested[at][which] += int(total or 0)
+        digests = [int(total or 0) for total in totals[offsets[-1] : -1]]
+        digested[at] = [one + other for one, other in zip_longest(digested[at], digests, fillvalue=0)]
         for plan, total in zip(some[at].plans, totals[offsets[at] : offsets[at + 1]], strict=True):
             sums[plan][int(places[at])] = int(total or 0)
-    if any(count != n for count in counts) or any(these != list(digests) for these in digested):
+    if any(count != n for count in counts) or any(these != digested[0] for these in digested):
         raise SampleUnavailable(CHANGED)
+    return digested[0]
+
+
+class Watch:
+    """Finds changed rows where nothing but their values tells.
+
+    When a sample is opened, a digest of its whole rows is taken. Every statement then adds up a digest of the columns
+    that it reads, as they stand together in each row: so values that were exchanged between rows are found too. The
+    first statement that reads some columns adds up that of whole rows as well, which vouches for what is remembered of
+    these columns.
+
+    Parameters
+    ----------
+    statements : Statements
+        With a `digest`; without one nothing is watched.
+    n : int
+        The number of rows.
+    """
+
+    def __init__(self, statements: Statements, n: int) -> None:
+        self._statements, self._n = statements, n
+        self._seen: dict[tuple[Column, ...], int] = {}
+
+    def begin(self, run: Callable[[str], Iterable[Sequence[Any]]]) -> None:
+        """Take the digest of whole rows; `run` runs a statement."""
+        if self._statements.digest is not None:
+            self._seen = {self._statements.schema.columns: self._whole(run)}
+
+    def check(self, run: Callable[[str], Iterable[Sequence[Any]]]) -> None:
+        """Refuse to go on where rows are not those that were there at the beginning."""
+        if self._seen and self._whole(run) != self._seen[self._statements.schema.columns]:
+            raise SampleUnavailable(CHANGED)
+
+    def statement(self, some: Bundle) -> str:
+        """A statement for some passes."""
+        if not self._seen:
+            return self._statements.of(some)
+        columns = self._statements.columns(some)
+        whole = () if columns in self._seen else (self._statements.schema.columns,)
+        return self._statements.of(some, columns, *whole)
+
+    def gather(self, sums: Sums, some: Bundle, found: Iterable[Sequence[Any]]) -> None:
+        """Put what it gave into the sums of its plans."""
+        digest, *whole = gather(sums, some, found, self._n) or [0]
+        if not self._seen:
+            return
+        columns = self._statements.columns(some)
+        if whole == [self._seen[self._statements.schema.columns]]:
+            self._seen.setdefault(columns, digest)
+        if self._seen.get(columns) != digest:
+            raise SampleUnavailable(CHANGED)
+
+    def _whole(self, run: Callable[[str], Iterable[Sequence[Any]]]) -> int:
+        ((digest, counted),) = run(self._statements.digests(self._statements.schema.columns))
+        if int(counted) != self._n:
+            raise SampleUnavailable(CHANGED)
+        return int(digest or 0)
+
+
+def _weight(column: Column) -> int:
+    """An odd number below 2**16 that goes with a column."""
+    return int(digest_of(column.name)[:4], 16) | 1
 
 
 def _plans(some: Bundle) -> list[Plan]:
