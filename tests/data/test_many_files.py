@@ -115,11 +115,12 @@ def test_what_many_files_may_not_be(tmp_path: Path, engine: Any) -> None:
             hf.data.table(source, engine=engine)
 
 
-def test_what_happens_to_one_of_many_files_is_noticed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_what_happens_to_one_of_many_files_is_noticed(tmp_path: Path, engine: Any) -> None:
     for change in ("added", "rewritten", "removed", "truncated"):
         root = hive(tmp_path / change)
         for source in (root, f"{root}/*/*.parquet"):
-            with hf.data.table(source) as sample:
+            with hf.data.table(source, engine=engine) as sample:
                 assert sample.measure([Count("x > 0")]) == [(3,)]
                 file = root / "year=2024" / "part.parquet"
                 content, stat = file.read_bytes(), file.stat()
@@ -190,6 +191,15 @@ def test_a_web_server_holds_the_same_rows(web_folder: tuple[Path, str]) -> None:
         pl.DataFrame({"x": [9.0, 8.0], "s": ["a", "b"]}).write_parquet(folder / "2024.parquet")
         with pytest.raises(SampleUnavailable, match="no longer has the rows"):
             sample.measure(ASKED)
+    for change in ("removed", "truncated"):
+        with hf.data.table(f"{address}/2023.parquet") as sample:
+            file = folder / "2023.parquet"
+            content = file.read_bytes()
+            file.unlink() if change == "removed" else file.write_bytes(content[:-7])
+            for ask in (lambda: sample.measure(ASKED), sample.fingerprint):
+                with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                    ask()
+            file.write_bytes(content)
     with pytest.raises(SampleUnavailable, match="there is no file"):
         hf.data.table(f"{address}/2025.parquet")
 
@@ -245,4 +255,8 @@ def test_a_table_of_iceberg_is_its_snapshot_of_now(tmp_path: Path) -> None:
         assert sample.measure(NAMED) == reference.measure(NAMED)
         with hf.data.table(place) as later:
             assert later.n == 8
+        os.truncate(Files.at(place).names[0], 40)
+        os.truncate(Files.at(place).names[1], 40)
+        with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+            sample.measure(NAMED)
     catalog.engine.dispose()

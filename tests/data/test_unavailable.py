@@ -141,7 +141,7 @@ def test_arrays_that_change_do_not_change_the_sample() -> None:
         before, known = tuple(sample.measure(ASKED)[0]), sample.fingerprint()
         x[:] = 1.0
         assert tuple(sample.measure(ASKED)[0]) == before
-        sample._fingerprint = None
+        sample._identity = None
         assert sample.fingerprint() == known
     import pandas as pd
 
