@@ -13,7 +13,7 @@ import holdfast as hf
 from holdfast.data.engines.ibis_sample import IbisSample
 from holdfast.data.engines.polars_sample import PolarsSample
 from holdfast.data.engines.postgres_sample import PostgresSample
-from holdfast.data.engines.spark_sample import SparkSample
+from holdfast.data.engines.spark_sample import MOST_GROUPINGS, SparkSample
 from holdfast.data.engines.sql_statements import Statements, bundles
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import Count, FixedSum, GroupBy, Histogram, of_rows
@@ -31,11 +31,16 @@ def test_a_thousand_questions_are_at_most_ten_scans_where_a_scan_is_what_costs(e
     assert len(list(bundles(work, engine.at_once))) <= 10
 
 
-@pytest.mark.parametrize("engine", [PostgresSample, SparkSample, IbisSample])
-def test_a_thousand_groupings_share_scans_too(engine: Any) -> None:
+@pytest.mark.parametrize(
+    ("engine", "groupings", "scans"),
+    [(PostgresSample, None, 10), (IbisSample, None, 10), (SparkSample, MOST_GROUPINGS, 16)],
+)
+def test_a_thousand_groupings_share_scans_too(engine: Any, groupings: int | None, scans: int) -> None:
     asked = [Histogram("x", (0, at + 1)) for at in range(999)] + [GroupBy("s", ("a",), Count("x > 1"))]
     work = list(passes([one.plan(NUMBERS) for one in asked], engine.at_once))
-    assert len(list(bundles(work, engine.at_once))) <= 10
+    bundled = list(bundles(work, engine.at_once, groupings=groupings))
+    assert len(bundled) == scans
+    assert groupings is None or all(len(some) <= groupings for some in bundled)
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres"])

@@ -43,6 +43,8 @@ _TYPES: dict[str, RawType] = {
 _FIELDS, _MOST_FIELDS = "spark.sql.codegen.maxFields", 1_000
 """Spark compiles statements with at most a hundred columns unless it is told otherwise: it interprets wider ones, which
 takes twice as long."""
+MOST_GROUPINGS = 64
+"""Spark refuses statements with more grouping sets."""
 _NO_WORKER = (
     *("Cannot run program", "PYTHON_VERSION_MISMATCH", "ModuleNotFoundError", "ImportError", "PACKAGE_NOT_INSTALLED"),
     *("Python worker exited unexpectedly", "Python worker failed to connect back", "No module named"),
@@ -148,7 +150,7 @@ class SparkSample(Sample):
 
     def _add_up(self, work: Sequence[Pass]) -> Sums:
         sums: Sums = {}
-        bundled = list(bundles(work, self.at_once))
+        bundled = list(bundles(work, self.at_once, groupings=MOST_GROUPINGS))
         for some, rows in zip(bundled, self._rows([self._watch.statement(some) for some in bundled]), strict=True):
             self._watch.gather(sums, some, rows)
         return sums
@@ -325,7 +327,8 @@ def _digest(value: Any) -> Any:
     """A value as a whole number below 2**30 in size, in Spark's own words."""
     import ibis
 
-    return ibis.coalesce(value.hash().cast("int64") % (1 << 30), ibis.literal(7, type="int64"))
+    # Spark's hashes have 32 bits, and so would all that is made of them without a number that has more.
+    return ibis.coalesce((value.hash() + (1 << 40)) % (1 << 30), ibis.literal(7, type="int64"))
 
 
 def _session(given: SparkSession | str | None) -> SparkSession:

@@ -208,14 +208,17 @@ Bundle = Sequence[Pass]
 """Passes that one statement does: one without cells, or some with cells."""
 
 
-def bundles(work: Sequence[Pass], at_once: int, sets: bool = True) -> Iterator[Bundle]:
-    """Passes with cells together, up to `at_once` plans in all; each other pass alone, and each without `sets`."""
+def bundles(work: Sequence[Pass], at_once: int, sets: bool = True, groupings: int | None = None) -> Iterator[Bundle]:
+    """Passes with cells together, up to `at_once` plans in all; each other pass alone, and each without `sets`.
+
+    `groupings` is how many of them a statement may have at most, where there is a limit.
+    """
     kept: list[Pass] = []
     for one in work:
         if one.cell is None or not sets:
             yield [one]
             continue
-        if kept and sum(len(each.plans) for each in [*kept, one]) > at_once:
+        if kept and (sum(len(each.plans) for each in [*kept, one]) > at_once or len(kept) == groupings):
             yield kept
             kept = []
         kept.append(one)
