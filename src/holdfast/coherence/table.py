@@ -145,7 +145,7 @@ class Table:
         return Table({**self.columns, **added.columns}, self.rows, (self.booleans - {name}) | added.booleans)
 
     def hide(self, seen: Iterable[str]) -> Table:
-        """Return every column that is not in `seen` made missing: the projection through a lens."""
+        """Return the table with every column made missing that is not in `seen`: the table as seen through a lens."""
         keep = set(seen)
         columns = {c: values if c in keep else blank(values) for c, values in self.columns.items()}
         return Table(columns, self.rows, self.booleans)

@@ -105,7 +105,7 @@ class Quilt:
     sharp: float | None = None
 
     def surcharge(self, rule: Surcharge = "sharp") -> float:
-        """Return what the dependence costs once, in nats.
+        """Return the price of the dependence in nats, which is paid once.
 
         `"two"` is `2 * influence` (L2-R of the specification, derived and reviewed), `"paper"` is `4 * influence`
         (Zhao 2017, Lemma 2: safe and loose), `"sharp"` the smallest that is proved for this quilt; where none is
