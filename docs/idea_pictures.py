@@ -178,7 +178,7 @@ def check_svg() -> str:
         said = (
             f"passed: the population value is within [{low:.3f}, {high:.3f}]; later intervals stay as they were"
             if answer.passed
-            else f"failed: corrected to {answer.value:.3f} in [{low:.3f}, {high:.3f}]{answer.price}"
+            else f"failed: corrected to {answer.value:.3f} in [{low:.3f}, {high:.3f}]; {answer.price}"
         )
         line = f'<path class="{kind}" d="M {x(low):.1f} {top + 40} H {x(high):.1f}"/>'
         words = _text(40, top + 82, said)

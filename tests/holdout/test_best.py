@@ -55,11 +55,11 @@ def test_the_price_of_a_name_is_what_it_does_to_the_next_question_and_to_the_fin
     assert answer.final_widening > 0.1
     if final == 1.0:  # no question before the final has an interval
         assert answer.widening is None
-        assert answer.price == f"; later intervals are {answer.final_widening:.0%} wider"
+        assert answer.price == f"later intervals are {answer.final_widening:.0%} wider"
         return
     depth = math.log(2) - before
     assert answer.widening == pytest.approx(math.sqrt((depth - holdout.log_prior) / depth) - 1, abs=1e-9)
-    assert answer.price.startswith(f"; later intervals are {answer.widening:.0%} wider, a final's")
+    assert answer.price.startswith(f"later intervals are {answer.widening:.0%} wider, a final's")
 
 
 @pytest.mark.parametrize("candidates", [2, 3, 12, 100])

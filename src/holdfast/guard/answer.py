@@ -82,7 +82,7 @@ class GuardedAnswer:
         where = "" if self.half_width is None else f"in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
         price = "" if self.repeated else price_words(self.widening, self.final_widening)  # a repeat is free
         said = end_words(self.value, self.details) or value_words(self.value, where)
-        return f"{head}{said} (entry {self.sequence}; {self.guarantee}){price}"
+        return "; ".join(filter(None, (f"{head}{said} (entry {self.sequence}; {self.guarantee})", price)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data: numbers, texts, lists and mappings."""

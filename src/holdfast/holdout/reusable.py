@@ -482,7 +482,7 @@ class ReusableHoldout(Run):
     (True, 0.81, 0.0478, 999)
     >>> answer = holdout.check(right, guess=0.95)
     >>> answer.passed, [round(end, 3) for end in answer.interval], answer.price
-    (False, [0.761, 0.817], "; later intervals are 43% wider, a final's 158%")
+    (False, [0.761, 0.817], "later intervals are 43% wider, a final's 158%")
     >>> result = holdout.final({"mine": right})
     >>> result.values["mine"], [round(end, 3) for end in result.interval["mine"]]
     (0.8, [0.779, 0.82])

@@ -49,7 +49,7 @@ class Answer:
             head += f" ({words})"
         head += ": " if head else ""
         where = "" if self.interval is None else f"in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
-        return f"{head}{value_words(self.value, where)} ({self.guarantee}){self.price}"
+        return "; ".join(filter(None, (f"{head}{value_words(self.value, where)} ({self.guarantee})", self.price)))
 
     @property
     def price(self) -> str:
@@ -105,10 +105,10 @@ def price_words(widening: float | None, final: float | None = None) -> str:
     Examples
     --------
     >>> price_words(0.231), price_words(0.231, 0.87), price_words(0.0001, 0.0001)
-    ('; later intervals are 23% wider', "; later intervals are 23% wider, a final's 87%", '')
+    ('later intervals are 23% wider', "later intervals are 23% wider, a final's 87%", '')
     """
     said = wider_words(widening, final)
-    return said and f"; later intervals are {said}"
+    return said and f"later intervals are {said}"
 
 
 def wider_words(widening: float | None, final: float | None = None) -> str:

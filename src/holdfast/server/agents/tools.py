@@ -112,7 +112,7 @@ def answer_words(answer: GuardedAnswer, confidence: float | None = None) -> str:
         parts.append(f"All intervals of this guard hold at once with probability {confidence:g}.")
     if not answer.guarantee.certified:
         parts.append(f"It is NOT certified: {_sentence(answer.guarantee.assumption)}")
-    if not answer.repeated and (price := price_words(answer.widening, answer.final_widening).removeprefix("; ")):
+    if not answer.repeated and (price := price_words(answer.widening, answer.final_widening)):
         parts.append(f"{price.capitalize()}.")
     if answer.cost is not None and not answer.repeated:
         parts.append(f"It cost {answer.cost}.")
