@@ -14,7 +14,7 @@ from typing import Any
 from scipy.special import ndtri, ndtri_exp
 
 from holdfast.bounds.numerics.exact import left_to_chance
-from holdfast.bounds.one_question.means import Side, clopper_pearson
+from holdfast.bounds.one_question.means import Side, blaker, clopper_pearson
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.error_budget import Course, ErrorBudget, log_cell_weight, reserve_parts
@@ -151,6 +151,12 @@ class _Use:
         mean = ones / rows
         return {"both": (high - low) / 2, "lower": mean - low, "upper": high - mean}[side]
 
+    def final(self, log_share: float, n: int | None = None) -> float:
+        """Of the interval that a final claims for each finalist, which is also the best that Bonferroni can have."""
+        rows = self.n if n is None else n
+        low, high = blaker(round(self.guess * rows), rows, log_share)
+        return (high - low) / 2
+
     def winner(self, log_level: float, finalists: int, n: int | None = None) -> float:
         """Half of the winner's interval: one limit pays for the choice, the other does not."""
         part = _WINNER if finalists > 1 else 1.0  # by a choice among one nothing is lost
@@ -267,7 +273,7 @@ def workflow(
 def _fixed(use: _Use) -> Workflow:
     log_beta, m = math.log(use.beta), use.candidates
     ours = use.winner(log_beta, m)
-    each = use.half_width(log_beta - math.log(m))
+    each = use.final(log_beta - math.log(m))
     return Workflow(
         "fixed",
         ours,
@@ -302,7 +308,7 @@ def _rounds(use: _Use) -> Workflow:
         "rounds",
         ours,
         f"{use.part:.0%} of the rows kept apart for the winners, with Bonferroni",
-        use.half_width(log_beta - math.log(r), use.reserved),
+        use.final(log_beta - math.log(r), use.reserved),
         {"final": 1.0, "reserve": list(reserve), "confidence": use.confidence},
         ("best",) * r + ("final",),
         "winner",
@@ -326,9 +332,9 @@ def _checks(use: _Use) -> Workflow:
         return budget.log_prior(course)
 
     def on_all(failures: int) -> float:
-        return use.half_width(math.log(use.beta / 2) + log_prior(failures) - math.log(m))
+        return use.final(math.log(use.beta / 2) + log_prior(failures) - math.log(m))
 
-    on_reserve = use.half_width(math.log(use.beta / 2 / phases) - math.log(m), use.reserved)
+    on_reserve = use.final(math.log(use.beta / 2 / phases) - math.log(m), use.reserved)
     reserve = use.reserves(on_all(use.failures), on_reserve)
     ours = on_reserve if reserve else on_all(use.failures)
     explored = use.n - sum(max(1, round(use.n * part)) for part in reserve)
@@ -346,7 +352,7 @@ def _checks(use: _Use) -> Workflow:
         "checks",
         ours,
         f"{use.part:.0%} of the rows kept apart for the end",
-        use.half_width(math.log(use.beta / m), use.reserved),
+        use.final(math.log(use.beta / m), use.reserved),
         {"questions": use.questions, "final": 0.5, "reserve": list(reserve), "confidence": use.confidence},
         ("check", "final"),
         "intervals",
@@ -362,14 +368,14 @@ def _contest(use: _Use) -> Workflow:
     final = 1.0 if is_open else _CONTEST_FINAL
     log_level = math.log(use.beta * final / len(use.reserve))
     pairs = teams * (teams - 1) / 2
-    ours = use.half_width(log_level + math.log(CONTEST_SPLIT["intervals"]) - math.log(teams), rows)
+    ours = use.final(log_level + math.log(CONTEST_SPLIT["intervals"]) - math.log(teams), rows)
     apart = math.log(use.beta / len(use.reserve))
     explored = use.n - sum(max(1, round(use.n * part)) for part in use.reserve)
     # Without a reserve every submission is a check of a claimed score, and each team is corrected once.
     corrected = min(teams, use.submissions)
     course = Course(use.submissions, use.submissions, corrected, 0.0, corrected * log_cell_weight(1))
     budget = ErrorBudget(use.confidence, use.submissions, 0.0 if is_open else final)
-    on_all = use.half_width(math.log(use.beta / 2) + budget.log_prior(course) - math.log(teams))
+    on_all = use.final(math.log(use.beta / 2) + budget.log_prior(course) - math.log(teams))
     policy: dict[str, Any] = {"final": final, "reserve": list(use.reserve), "confidence": use.confidence}
     more = {
         "gap_shown": use.gap(log_level + math.log(CONTEST_SPLIT["ranks"]) - math.log(2 * pairs), rows),
@@ -386,7 +392,7 @@ def _contest(use: _Use) -> Workflow:
         "contest",
         ours,
         f"{use.part:.0%} of the rows kept apart, with Bonferroni for scores and pairs",
-        use.half_width(apart + math.log(CONTEST_SPLIT["intervals"]) - math.log(teams), rows),
+        use.final(apart + math.log(CONTEST_SPLIT["intervals"]) - math.log(teams), rows),
         policy,
         ("score", "contest_final"),
         "ranks",
