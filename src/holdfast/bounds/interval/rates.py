@@ -322,7 +322,7 @@ def rate_plan(n: int, questions: int, beta: float, rate: float) -> RatePlan:
     --------
     >>> plan = rate_plan(10_000, 100, 0.05, 0.1)
     >>> plan.scale(1) > plan.scale(100), round(plan.width, 3)
-    (True, 0.045)
+    (True, 0.042)
     """
     return _rate_plan(n, questions, beta, rate)
 
@@ -395,7 +395,7 @@ def sign_comparison_rates(
     --------
     >>> width = sign_comparison_rates(100_000, 1000, 0.05, 0.05)
     >>> round(width.tuning["low"], 3), round(width.tuning["high"], 3), round(width.tuning["at_rate"], 3)
-    (0.035, 0.068, 0.016)
+    (0.036, 0.068, 0.016)
     """
     gaussian_only("interval.sign-comparison-rates", noise)
     plan = rate_plan(n, questions, beta, rate)
