@@ -98,8 +98,10 @@ def theorem_s(
     markov = float(_over_sinh(np.array(c))) * leak / eta if delta else 0.0
     nats = n * c * math.tanh(c / 2) + t * c * math.sqrt(n) + markov
     beta = tail + leak + (eta if delta else 0.0)
-    found = {"t": t, "s": s} | ({"eta": eta} if delta else {})
-    return MaxInformation(up(nats * LOG2E, 16), up(beta, 16), "product", "max-information.theorem-s", "derived", found)
+    parameters = {"t": t, "s": s} | ({"eta": eta} if delta else {})
+    return MaxInformation(
+        up(nats * LOG2E, 16), up(beta, 16), "product", "max-information.theorem-s", "derived", parameters
+    )
 
 
 @theorem(
@@ -167,11 +169,11 @@ def smallest_bits(
         return np.where(left > 0, value, np.inf)
 
     clipped, s = problem.clipped(1 - problem.margin)
-    found = problem.search(nats, polish)
-    if found is None or clipped <= found.value:
+    optimum = problem.search(nats, polish)
+    if optimum is None or clipped <= optimum.value:
         return up(clipped * LOG2E, 64), {"s": s}
-    eta = (1 - problem.margin - found.tail - found.leak) * math.exp(-slack)
-    return up(found.value * LOG2E, 64), {"t": found.t, "s": found.s, "eta": eta}
+    eta = (1 - problem.margin - optimum.tail - optimum.leak) * math.exp(-slack)
+    return up(optimum.value * LOG2E, 64), {"t": optimum.t, "s": optimum.s, "eta": eta}
 
 
 class Penalty(NamedTuple):
@@ -223,16 +225,16 @@ def smallest_penalty(
     clipped, s = problem.clipped(share)
     used = min(1.0, share + problem.margin)
     clipped_penalty = clipped - math.log1p(-used) if used < 1 else math.inf
-    found = problem.search(nats, polish=True)
-    if found is None or clipped_penalty <= found.value:
+    optimum = problem.search(nats, polish=True)
+    if optimum is None or clipped_penalty <= optimum.value:
         return Penalty(up(clipped_penalty * LOG2E, 64), up(clipped * LOG2E, 64), up(alpha * used, 8), {"s": s})
-    arguments = (np.array(found.leak), np.array(epsilon + found.s))
+    arguments = (np.array(optimum.leak), np.array(epsilon + optimum.s))
     with np.errstate(all="ignore"):
-        eta = float(best_eta(np.array(1 - problem.margin - found.tail - found.leak), *arguments))
-        bits = float(exponent(*arguments, np.array(found.t), np.array(eta))) * LOG2E
-    beta = up(alpha * (found.tail + found.leak + eta + problem.margin), 8)
-    parameters = {"t": found.t, "s": found.s, "eta": alpha * eta}
-    return Penalty(up(found.value * LOG2E, 64), up(bits, 64), beta, parameters)
+        eta = float(best_eta(np.array(1 - problem.margin - optimum.tail - optimum.leak), *arguments))
+        bits = float(exponent(*arguments, np.array(optimum.t), np.array(eta))) * LOG2E
+    beta = up(alpha * (optimum.tail + optimum.leak + eta + problem.margin), 8)
+    parameters = {"t": optimum.t, "s": optimum.s, "eta": alpha * eta}
+    return Penalty(up(optimum.value * LOG2E, 64), up(bits, 64), beta, parameters)
 
 
 class _Found(NamedTuple):
@@ -353,8 +355,8 @@ def approx_dp(
     if method == "paper":
         _range_of_theorem_3_1(epsilon, delta)
         bits, t, dhat = smallest_two_parameter_bits(epsilon, delta, n, beta)
-        found = {"t": t, "dhat": dhat} if bits < math.inf else {}
-        return MaxInformation(bits, beta, "product", source, "paper", found)
+        parameters = {"t": t, "dhat": dhat} if bits < math.inf else {}
+        return MaxInformation(bits, beta, "product", source, "paper", parameters)
     if delta == 0:
         slack = -math.log(beta) if beta else math.inf
         return MaxInformation(up(product_nats(epsilon, n, slack) * LOG2E, 2), beta, "product", source)
@@ -436,15 +438,15 @@ def two_parameter(
     >>> round(bound.bits, 6), round(bound.beta, 6)
     (2.520017, 0.012059)
     """
-    found = ingredients(epsilon, delta, dhat)
+    parts = ingredients(epsilon, delta, dhat)
     t = float(epsilon) * math.sqrt(2 * n) if t is None else t
     deviation = 6 * t * epsilon * math.sqrt(n)
     forms: tuple[Form, ...] = ("printed", "exact-drift") if form == "best" else (form,)
-    bits, form = min((_two_parameter_bits(epsilon, n, found, deviation, each), each) for each in forms)
-    beta = math.exp(-t * t / 2) + n * (found.delta_prime + found.delta_second)
+    bits, form = min((_two_parameter_bits(epsilon, n, parts, deviation, each), each) for each in forms)
+    beta = math.exp(-t * t / 2) + n * (parts.delta_prime + parts.delta_second)
     provenance: Literal["paper", "derived"] = "paper" if form == "printed" else "derived"
     source = "max-information.approx-dp-two-parameter"
-    return MaxInformation(up(bits, 8), up(beta, 8), "product", source, provenance, {"t": t, "dhat": found.dhat})
+    return MaxInformation(up(bits, 8), up(beta, 8), "product", source, provenance, {"t": t, "dhat": parts.dhat})
 
 
 @theorem(
@@ -495,8 +497,8 @@ def smallest_two_parameter_bits(
 
     def at(log_dhat: float) -> tuple[float, float, float]:
         dhat = min(math.exp(log_dhat), ends[1])
-        found = ingredients(epsilon, delta, dhat)
-        left = beta - up(n * (found.delta_prime + found.delta_second))
+        parts = ingredients(epsilon, delta, dhat)
+        left = beta - up(n * (parts.delta_prime + parts.delta_second))
         if left <= 0:
             return math.inf, 0.0, dhat
         t = up(math.sqrt(-2 * math.log(left)), 8)
@@ -522,8 +524,8 @@ def smallest_beta(epsilon: float, delta: float, n: int, method: Literal["best", 
     if method == "best":
         return up(n * arguments.probability("delta", delta, zero=True), 1)
     epsilon, delta = _range_of_theorem_3_1(epsilon, delta)
-    found = ingredients(epsilon, delta, min(math.sqrt(delta) * math.sqrt(-math.expm1(-3 * epsilon)), epsilon / 15))
-    return up(n * (found.delta_prime + found.delta_second))
+    parts = ingredients(epsilon, delta, min(math.sqrt(delta) * math.sqrt(-math.expm1(-3 * epsilon)), epsilon / 15))
+    return up(n * (parts.delta_prime + parts.delta_second))
 
 
 def feasible_dhat(epsilon: float, delta: float, n: int, beta: float) -> tuple[float, float] | None:

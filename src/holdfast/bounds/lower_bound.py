@@ -48,14 +48,14 @@ class Construction:
     @property
     def problems(self) -> tuple[str, ...]:
         """The conditions that fail. The printed `n > 64 e` is the first of them, and only at epsilon 1/2, delta 1/4."""
-        found = []
+        problems = []
         if not self.n > self.n_above:
-            found.append(f"n must exceed 2e(t-1) = {self.n_above:.6g}")
+            problems.append(f"n must exceed 2e(t-1) = {self.n_above:.6g}")
         if not self.distance < self.n / 2:
-            found.append(f"n must exceed 2t = {2 * self.distance:.6g}")
+            problems.append(f"n must exceed 2t = {2 * self.distance:.6g}")
         if not self.redundancy < self.n:
-            found.append(f"n must exceed the {self.redundancy:.6g} parity bits")
-        return tuple(found)
+            problems.append(f"n must exceed the {self.redundancy:.6g} parity bits")
+        return tuple(problems)
 
     @property
     def recovery(self) -> float:
@@ -119,10 +119,10 @@ def minimum_rows(
     (985, 3832)
     """
     # n - 3 t log2 n increases from n = 3t/ln 2 on, and is negative before it
-    found = first_whole(lambda n: not construction(epsilon, delta, n).problems, 2, limit=arguments.LARGEST_WHOLE)
-    if found is None:
+    rows = first_whole(lambda n: not construction(epsilon, delta, n).problems, 2, limit=arguments.LARGEST_WHOLE)
+    if rows is None:
         raise InvalidParameter(f"epsilon must be larger: no number of rows below 1e300 is enough, got {epsilon}")
-    return found
+    return rows
 
 
 @theorem(
@@ -150,11 +150,11 @@ def composition_lower_bound(
     >>> round(composition_lower_bound(0.5, 0.25, 2048, 0.1), 3)
     2047.836
     """
-    found = _holding(epsilon, delta, n)
-    beta = arguments.real("beta", beta, at_least=0, at_most=0.5 - found.delta)
+    code = _holding(epsilon, delta, n)
+    beta = arguments.real("beta", beta, at_least=0, at_most=0.5 - code.delta)
     if method == "paper":
-        return down(printed_recovery(n, found.delta, beta))
-    return down(recovered_information(n, beta, found.recovery))
+        return down(printed_recovery(n, code.delta, beta))
+    return down(recovered_information(n, beta, code.recovery))
 
 
 @theorem(
@@ -183,11 +183,11 @@ def general_lower_bound(
     >>> round(general_lower_bound(0.5, 0.25, 2048, 0.1), 3)
     958.836
     """
-    found = _holding(epsilon, delta, n)
-    beta = arguments.real("beta", beta, at_least=0, below=0.5 - found.delta)
+    code = _holding(epsilon, delta, n)
+    beta = arguments.real("beta", beta, at_least=0, below=0.5 - code.delta)
     if method == "paper":
-        return down(corollary_3_10(n, found.redundancy, 0.5 - found.delta - beta), 16)
-    return down(recovered_information(n - found.redundancy, beta, found.recovery), 16)
+        return down(corollary_3_10(n, code.redundancy, 0.5 - code.delta - beta), 16)
+    return down(recovered_information(n - code.redundancy, beta, code.recovery), 16)
 
 
 @theorem(
@@ -335,7 +335,7 @@ def _down(bits: float, log2_share: float) -> float:
 
 
 def _holding(epsilon: float, delta: float, n: int) -> Construction:
-    found = construction(epsilon, delta, n)
-    if found.problems:
-        raise InvalidParameter(f"Theorem 3.9 does not apply at n = {found.n}: {'; '.join(found.problems)}")
-    return found
+    code = construction(epsilon, delta, n)
+    if code.problems:
+        raise InvalidParameter(f"Theorem 3.9 does not apply at n = {code.n}: {'; '.join(code.problems)}")
+    return code

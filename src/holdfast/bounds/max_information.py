@@ -390,9 +390,9 @@ def randomized_description_length(
     >>> round(randomized_description_length(20, 1e-3, method="paper").bits, 6)
     29.965784
     """
-    found = description_length(bits, beta, method)
+    bound = description_length(bits, beta, method)
     source = "max-information.randomized-description-length"
-    return MaxInformation(found.bits, found.beta, found.scope, source, found.provenance, found.parameters)
+    return MaxInformation(bound.bits, bound.beta, bound.scope, source, bound.provenance, bound.parameters)
 
 
 @theorem(

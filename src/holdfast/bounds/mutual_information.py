@@ -261,8 +261,8 @@ def _dual(nats: float, k_nats: float) -> float:
     # below x = k the penalty g is 0 and a larger x is better; for large m the best x is near e^(m - k)
     low = math.log(max(min(1e-3, k_nats), 1e-300))
     top = min(max(math.log(k_nats + nats + 10) + math.log(4), nats - k_nats + 2), 700.0)
-    _, found = smallest(value, spaced(low, top, 129 + 4 * math.ceil(top - low)))
-    return min(1.0, up(found, 64))
+    _, least = smallest(value, spaced(low, top, 129 + 4 * math.ceil(top - low)))
+    return min(1.0, up(least, 64))
 
 
 def above_tangent(x: float) -> float:

@@ -237,11 +237,11 @@ def level_after_approx_dp(
         return _printed_level(alpha, epsilon, delta, n)
     if delta == 0:
         return level_after_pure_dp(alpha, epsilon, n, _PURE[method])
-    found = smallest_penalty(epsilon, delta, n, alpha, "best" if method == "best" else "plain")
-    if found.penalty == math.inf:
+    penalty = smallest_penalty(epsilon, delta, n, alpha, "best" if method == "best" else "plain")
+    if penalty.penalty == math.inf:
         return Level(0.0, -math.inf, math.inf, alpha)
-    log2_level = math.log2(alpha) - found.penalty
-    return level_from_log2(log2_level - 4 * math.ulp(log2_level), found.bits, found.beta, found.parameters)
+    log2_level = math.log2(alpha) - penalty.penalty
+    return level_from_log2(log2_level - 4 * math.ulp(log2_level), penalty.bits, penalty.beta, penalty.parameters)
 
 
 @theorem(
@@ -313,8 +313,8 @@ def _printed_level(alpha: float, epsilon: float, delta: float, n: int) -> Level:
 
     def at(log_dhat: float) -> tuple[float, float, float]:
         dhat = min(math.exp(log_dhat), ends[1])
-        found = ingredients(epsilon, delta, dhat)
-        room = alpha - n * (found.delta_prime + found.delta_second)
+        parts = ingredients(epsilon, delta, dhat)
+        room = alpha - n * (parts.delta_prime + parts.delta_second)
         if room <= 0:
             return math.inf, 0.0, dhat
         least = math.sqrt(-2 * math.log(room))
@@ -618,6 +618,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     stepped = np.minimum(values[order] * np.arange(values.size, 0, -1), 1.0)
-    found = np.empty(values.size)
-    found[order] = np.maximum.accumulate(stepped)
-    return [float(p) for p in found]
+    corrected = np.empty(values.size)
+    corrected[order] = np.maximum.accumulate(stepped)
+    return [float(p) for p in corrected]

@@ -213,11 +213,11 @@ def _validated(function: F, parameters: Sequence[Parameter]) -> F:
         wrong = f"{p.name} is not None and ({wrong})" if p.optional else wrong
         lines.append(f"    if {wrong}: {p.name} = checked_{p.name}({p.name})")
     lines += [f"    return function({', '.join(passed)})", f"  return {function.__name__}"]
-    made: dict[str, Callable[..., Any]] = {}
+    namespace: dict[str, Callable[..., Any]] = {}
     # In the module's own namespace, so that tools see the function there; dataclasses do the same.
-    exec(compile("\n".join(lines), f"<arguments of {function.__qualname__}>", "exec"), function.__globals__, made)
+    exec(compile("\n".join(lines), f"<arguments of {function.__qualname__}>", "exec"), function.__globals__, namespace)
     arguments = [part for p in parameters for part in (p.checked, p.choices)]
-    wrapper: Any = functools.wraps(function)(made["make"](function, *arguments))
+    wrapper: Any = functools.wraps(function)(namespace["make"](function, *arguments))
     wrapper.__defaults__, wrapper.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     wrapper.__doc__ = _documented(function.__doc__ or "", parameters)
     return cast(F, wrapper)

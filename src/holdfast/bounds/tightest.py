@@ -207,9 +207,9 @@ def forms_of(entry: Theorem, parameter: Parameter, at: dict[str, Any]) -> Forms 
         return None
     default = "chosen" if parameter.default is None else str(parameter.default)
     best, tightest = value, default
-    for name, found in values.items():
-        if found is not None and (found > best if larger else found < best):
-            best, tightest = found, name
+    for name, result in values.items():
+        if result is not None and (result > best if larger else result < best):
+            best, tightest = result, name
     scale = max(abs(value), abs(best))
     excess = 0.0 if best == value else math.inf if math.isinf(scale) else abs(value - best) / scale
     if excess <= TOLERANCE:
@@ -234,6 +234,6 @@ def forms() -> Iterator[Forms]:
             if not is_form(entry, parameter):
                 continue
             for at in (*POINTS.get(entry.id, ()), *(() if entry.id in POINTS else (typical(entry),))):
-                found = forms_of(entry, parameter, at)
-                if found is not None:
-                    yield found
+                comparison = forms_of(entry, parameter, at)
+                if comparison is not None:
+                    yield comparison

@@ -91,8 +91,8 @@ def interleaved(
     elif method != "best":
         raise InvalidParameter(f"method must be best when delta is positive, got {method!r}")
     else:
-        private, found = smallest_bits(epsilon, delta, n, slack) if beta else (math.inf, {})
-        parameters |= found
+        private, tuning = smallest_bits(epsilon, delta, n, slack) if beta else (math.inf, {})
+        parameters |= tuning
     total = up(bits + private, 8) if private else bits
     scope: Scope = "product" if epsilon or delta else "any"  # a bare look needs nothing of the rows
     return Transfer(total, beta, scope, "transfer.interleaved", "derived", parameters)

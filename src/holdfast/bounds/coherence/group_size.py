@@ -233,13 +233,13 @@ def _log_pointwise(n: int, m: int, a: float) -> float:
     exponent = np.minimum(0.0, math.log(2) - 2 * a * a * (v * (m - v) / m) * (larger / (larger + 1)))
     terms = weight + exponent
     top = float(terms.max())
-    found = top + math.log(float(np.exp(terms - top).sum()))
+    log_mean = top + math.log(float(np.exp(terms - top).sum()))
     if low > first or high < last:
         # E[exp(s X^2); |X| > w] <= exp(-(t - s) w^2) (1 - t m/2)^(-1/2), t midway between s = 2 a^2/m and 2/m
         width = min(m / 2 - low, high - m / 2)
         left_out = _log_peak(m, a) + 0.5 * math.log(2 / (1 - a * a)) - (1 - a * a) * width * width / m
-        found = float(np.logaddexp(found, left_out))
-    return min(0.0, found + 1e-12 * (1 + abs(found)))
+        log_mean = float(np.logaddexp(log_mean, left_out))
+    return min(0.0, log_mean + 1e-12 * (1 + abs(log_mean)))
 
 
 def _log_peak(m: int, a: float) -> float:

@@ -47,8 +47,8 @@ def pure_size_at(
 ) -> GroupSize:
     """Theorem 7 at `Lambda = lam`; epsilon 0 is allowed. Arguments are not checked."""
     nats = max_information.pure_nats(epsilon, n, lam + LN2, population)
-    found = size_at(alpha, lam, nats, n, mode)
-    return GroupSize(found.size, mode, n, found.terms, {"nats": nats, "population": population})
+    least = size_at(alpha, lam, nats, n, mode)
+    return GroupSize(least.size, mode, n, least.terms, {"nats": nats, "population": population})
 
 
 def approx_nats_at(lam: float, n: int, epsilon: float, mode: str) -> float:
@@ -99,8 +99,8 @@ def approx_size_at(
     details = {"nats": nats, "delta_max": down(math.exp(largest), 2), "log10_delta_max": largest / math.log(10)}
     if not inside:
         return GroupSize(math.inf, mode, n, {}, details | {"nats": math.inf})
-    found = size_at(alpha, lam, nats, n, mode)
-    return GroupSize(found.size, mode, n, found.terms, details)
+    least = size_at(alpha, lam, nats, n, mode)
+    return GroupSize(least.size, mode, n, least.terms, details)
 
 
 @theorem(
@@ -289,8 +289,8 @@ def count_release_size(
     n = even_rows(n)
     if mode == "paper":
         return theorem_11(alpha, lam, n, 112.0)
-    found = release_size_at(alpha, lam, up(math.log(n // 2 + 1)), n, mode)
-    return GroupSize(found.size, mode, n, found.terms, {"values": n // 2 + 1})
+    least = release_size_at(alpha, lam, up(math.log(n // 2 + 1)), n, mode)
+    return GroupSize(least.size, mode, n, least.terms, {"values": n // 2 + 1})
 
 
 def theorem_11(alpha: float, lam: float, n: int, constant: float | None = None) -> GroupSize:

@@ -352,8 +352,8 @@ def least_whole(holds: Callable[[int], bool], top: int = MOST) -> float:
     >>> least_whole(lambda n: n * n >= 1000), least_whole(lambda n: False)
     (32, inf)
     """
-    found = first_whole(holds, limit=top) if holds(top) else None
-    return math.inf if found is None else found
+    least = first_whole(holds, limit=top) if holds(top) else None
+    return math.inf if least is None else least
 
 
 def most_whole(holds: Callable[[int], bool], top: int = MOST) -> int:

@@ -122,7 +122,9 @@ def ladder_width(n: Rows, beta: FailureProbability, submissions: Submissions) ->
         left, right = low + third, high - third
         low, high = (low, right) if width(left) <= width(right) else (left, high)
     cells = min(range(low, high + 1), key=width)
-    chosen, found = step(cells), up(error(cells), 16)
-    while found <= 1 and ladder_tail(n, found, chosen, t) > beta:  # what is returned passes the theorem's own test
-        found = up(found, 64)
-    return LadderWidth(up(found + chosen, 2), chosen, found)
+    chosen, deviation = step(cells), up(error(cells), 16)
+    while (
+        deviation <= 1 and ladder_tail(n, deviation, chosen, t) > beta
+    ):  # what is returned passes the theorem's own test
+        deviation = up(deviation, 64)
+    return LadderWidth(up(deviation + chosen, 2), chosen, deviation)

@@ -202,14 +202,14 @@ def theorem25_budget(n: int, tau: float, beta: float, questions: int, branch: Br
         guess = (n * tau**2 / (61440 * log)) ** 2 / math.log(16 * m / (tau * beta))
     else:
         guess = (n * tau**2 / (9984 * log)) ** 2 / (32 * math.log(2 / theorem_8_inverse(tau / 8, beta / (2 * m))[1]))
-    found = min(m, math.floor(guess * (1 + 1e-12)))
-    while found > 0 and theorem25_size(tau, beta, m, found, branch) > n:
+    budget = min(m, math.floor(guess * (1 + 1e-12)))
+    while budget > 0 and theorem25_size(tau, beta, m, budget, branch) > n:
         # one step settles rounding; the exact branch also has a size condition that no smaller budget relaxes
-        smaller = found - 1
+        smaller = budget - 1
         if smaller == 0 or (branch == "exact" and theorem25_size(tau, beta, m, 1, branch) > n):
             return 0
-        found = smaller
-    return found
+        budget = smaller
+    return budget
 
 
 def theorem25_accuracy(
@@ -410,10 +410,12 @@ class ThresholdoutPlan:
     certified: bool = True
 
     def __str__(self) -> str:
-        found = "no parameters" if self.sigma is None else f"threshold {self.threshold:.4g}, sigma {self.sigma:.4g}"
+        parameters = (
+            "no parameters" if self.sigma is None else f"threshold {self.threshold:.4g}, sigma {self.sigma:.4g}"
+        )
         text = (
             f"{self.questions} questions, {self.budget} overfits: {self.n} rows for accuracy {self.tau:g} "
-            f"at {100 * (1 - self.beta):.6g}% ({self.branch}; {found})"
+            f"at {100 * (1 - self.beta):.6g}% ({self.branch}; {parameters})"
         )
         return text if self.certified else text + "; not certified"
 
@@ -628,17 +630,17 @@ def thresholdout_budget(
     budgets = {"pure": theorem25_budget(n, tau, beta, questions), other: 0}
     budgets[other] = theorem25_budget(n, tau, beta, questions, other)
     branch = max(budgets, key=budgets.__getitem__)
-    found = budgets[branch]
+    budget = budgets[branch]
     if method == "best":
-        tight = _tight_budget(n, tau, beta, int(questions), found)
-        if tight > found or (tight == found and tight > 0):
+        tight = _tight_budget(n, tau, beta, int(questions), budget)
+        if tight > budget or (tight == budget and tight > 0):
             sigma = tight_sigma(tau, beta / 2, int(questions), tight)
             return ThresholdoutPlan(tight, n, tau, tau / 2, beta, int(questions), tight, 0.75 * tau, sigma, "tight")
     threshold, sigma = theorem25_parameters(tau, beta, questions)
     m, certified = int(questions), branch != "paper"
-    if found == 0:
+    if budget == 0:
         return ThresholdoutPlan(0, n, tau, tau / 2, beta, m, 0, None, None, branch, certified)
-    return ThresholdoutPlan(found, n, tau, tau / 2, beta, m, found, threshold, sigma, branch, certified)
+    return ThresholdoutPlan(budget, n, tau, tau / 2, beta, m, budget, threshold, sigma, branch, certified)
 
 
 def _tight_budget(n: int, tau: float, beta: float, m: int, guess: int) -> int:

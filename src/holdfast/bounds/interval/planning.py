@@ -221,8 +221,8 @@ def max_questions(
     """
     width = METHODS[method]
     width(n, 1, beta, noise)  # refuses a noise that the method does not take
-    found = _most(n, half_width, beta, method, noise)
-    return Plan(found, width(n, found, beta, noise) if found > 0 else None, capped=found == LIMIT)
+    questions = _most(n, half_width, beta, method, noise)
+    return Plan(questions, width(n, questions, beta, noise) if questions > 0 else None, capped=questions == LIMIT)
 
 
 def _most(n: int, half_width: float, beta: float, method: Method, noise: Noise) -> int:
@@ -330,18 +330,18 @@ def _max_signs(n: int, half_width: float, beta: float, method: Method) -> int:
     guess = turning_point(
         lambda k: math.log(sign_estimate(n, k, beta, law) / half_width), _guess_questions(n, half_width), LIMIT
     )
-    found, k = 0, max(1, guess)
+    most, k = 0, max(1, guess)
     for _ in range(8):
         ratio = half_width / width(n, k, beta).half_width
         if ratio >= 1:
-            found = max(found, k)
+            most = max(most, k)
             if ratio <= 1 + _SMOOTH or k == LIMIT:
                 break
         following = min(LIMIT, max(1, math.floor(k * ratio**4 * (1 - _SMOOTH))))
-        if following == k or (following < found):
+        if following == k or (following < most):
             break
         k = following
-    return found
+    return most
 
 
 def _signs_rows(k: int, half_width: float, beta: float, method: Method) -> int:
@@ -349,18 +349,18 @@ def _signs_rows(k: int, half_width: float, beta: float, method: Method) -> int:
     law, width = _law(method), METHODS[method]
     start = max(1, min(LIMIT, math.ceil(3 * math.sqrt(k) / half_width**2)))
     spare = turning_point(lambda n: _spare(sign_estimate(n, k, beta, law), half_width), start, LIMIT)
-    found, n = LIMIT + 1, min(LIMIT, max(1, spare))
+    fewest, n = LIMIT + 1, min(LIMIT, max(1, spare))
     for _ in range(8):
         ratio = width(n, k, beta).half_width / half_width
         if ratio <= 1:
-            found = min(found, n)
+            fewest = min(fewest, n)
             if ratio >= 1 - _SMOOTH or n == 1:
                 break
         following = min(LIMIT, max(1, math.ceil(n * ratio**2 * (1 + _SMOOTH))))
-        if following == n or following > found:
+        if following == n or following > fewest:
             break
         n = following
-    return found
+    return fewest
 
 
 def _law(method: Method) -> Literal["identical", "independent"]:
@@ -372,7 +372,7 @@ def _max_scheduled(n: int, half_width: float, beta: float) -> int:
     start = max(1, _most(n, half_width, beta, "posterior-shift", "gaussian"))
     near = min(LIMIT, max(1, int(1.6 * start)))
     tuned = scheduled(n, near, beta).schedule
-    found = start
+    most = start
     if tuned is not None and tuned.boundary is not None:
         free = tuned.boundary
         parameters = (free.horizon, free.noise_level, free.noise_share, free.shift_level)
@@ -380,14 +380,14 @@ def _max_scheduled(n: int, half_width: float, beta: float) -> int:
         def excess(k: int) -> float:
             return math.log(scheduled(n, k, beta, parameters=parameters).half_width / half_width)
 
-        found = max(1, turning_point(excess, near, LIMIT))
+        most = max(1, turning_point(excess, near, LIMIT))
     # The search for a schedule's numbers leaves a relative 1e-6 in its width; beyond a few hundred thousand questions
     # that is more than one question, so the steps grow and their number is limited.
-    step = max(1, found >> 17)
-    while found > 0 and scheduled(n, found, beta).half_width > half_width:
-        found = max(0, found - step)
+    step = max(1, most >> 17)
+    while most > 0 and scheduled(n, most, beta).half_width > half_width:
+        most = max(0, most - step)
     for _ in range(4):
-        if found + step > LIMIT or scheduled(n, found + step, beta).half_width > half_width:
+        if most + step > LIMIT or scheduled(n, most + step, beta).half_width > half_width:
             break
-        found += step
-    return found
+        most += step
+    return most

@@ -617,21 +617,21 @@ def low_sensitivity(
     n, questions, beta = door(n, questions, beta, "gaussian")
     c = sensitivity
     names = ("scheduled", "posterior-shift") if method == "best" else (method,)
-    found = min((_METHODS[name](n, questions, beta) for name in names), key=lambda width: width.half_width)
+    narrowest = min((_METHODS[name](n, questions, beta) for name in names), key=lambda width: width.half_width)
     unit = n * c
-    schedule = found.schedule
+    schedule = narrowest.schedule
     if schedule is not None:
         scales = tuple(unit * scale for scale in schedule.scales)
         schedule = replace(schedule, half_width=up(unit * schedule.half_width, 16), scales=scales)
     return replace(
-        found,
-        half_width=up(unit * found.half_width, 16),
-        sigma=unit * found.sigma,
+        narrowest,
+        half_width=up(unit * narrowest.half_width, 16),
+        sigma=unit * narrowest.sigma,
         method="interval.low-sensitivity",
-        variant=found.method.removeprefix("interval."),
+        variant=narrowest.method.removeprefix("interval."),
         schedule=schedule,
-        assumption=found.assumption + f"; replacing one row moves a statistic by at most {c:g}",
-        tuning=dict(found.tuning) | {"sensitivity": c},
+        assumption=narrowest.assumption + f"; replacing one row moves a statistic by at most {c:g}",
+        tuning=dict(narrowest.tuning) | {"sensitivity": c},
     )
 
 

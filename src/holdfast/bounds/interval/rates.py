@@ -334,9 +334,9 @@ def _rate_plan(n: int, questions: int, beta: float, rate: float) -> RatePlan:
     a, s2, shape = power_search(shapes, counts)
     assert isinstance(shape, _RateShape)
     plan = certified(shape, counts, np.sqrt(s2 / n), a)
-    found = plan.certificate
+    certificate = plan.certificate
     # what the main terms and the clock leave goes to the far levels, the same to each question
-    rest = shape.second * beta / _SAFETY - found.main - found.clock
+    rest = shape.second * beta / _SAFETY - certificate.main - certificate.clock
     return RatePlan(
         n,
         questions,
@@ -346,9 +346,9 @@ def _rate_plan(n: int, questions: int, beta: float, rate: float) -> RatePlan:
         plan.half_width,
         plan.counts,
         plan.scales,
-        tuple(found.thetas[0].tolist()),
-        tuple(found.thetas[-1].tolist()),
-        tuple((found.log_terms - 1e-9).tolist()),
+        tuple(certificate.thetas[0].tolist()),
+        tuple(certificate.thetas[-1].tolist()),
+        tuple((certificate.log_terms - 1e-9).tolist()),
         math.log(rest / questions) - 1e-9,
         shape.slack,
         shape.clock_factor(plan.half_width * shape.root),

@@ -156,11 +156,11 @@ def best_rounds(n: int, questions: int, beta: float, rounds: int, rows: RowLaw =
     >>> best_rounds(100_000, 1000, 0.05, 5).method, best_rounds(10_000, 10, 0.05, 10).method
     ('interval.splitting-rounds', 'interval.sign-comparison')
     """
-    found = [best(n, questions, beta, rows=rows)]
+    widths = [best(n, questions, beta, rows=rows)]
     if rounds <= n:
-        found.append(splitting_rounds(n, questions, beta, rounds))
-    smallest = min(found, key=lambda width: width.half_width)
+        widths.append(splitting_rounds(n, questions, beta, rounds))
+    smallest = min(widths, key=lambda width: width.half_width)
     # the noise of rounds is at least that of one question a round
-    if smallest.method == "interval.splitting-rounds" and smallest.half_width < 0.5 * found[0].half_width:
+    if smallest.method == "interval.splitting-rounds" and smallest.half_width < 0.5 * widths[0].half_width:
         return smallest
     return min(smallest, sign_comparison_rounds(n, questions, beta, rounds, rows=rows), key=lambda w: w.half_width)

@@ -391,9 +391,9 @@ class Shape:
         share = (1 - np.cos(np.linspace(0.0, math.pi, _NODES))) / 2
         # the first questions each: the clock starts at 0, where theta goes to 1
         nodes = np.unique(np.concatenate([np.rint(share * (runs - 1)).astype(int), np.arange(6)]))
-        found = best_logit(t[:, None], s2[nodes], r2, clock[nodes], before[nodes])
+        logits = best_logit(t[:, None], s2[nodes], r2, clock[nodes], before[nodes])
         every = np.arange(runs)
-        return np.array([np.interp(every, nodes, row) for row in found])
+        return np.array([np.interp(every, nodes, row) for row in logits])
 
     def least(self, counts: Array, s2: Array, start: float | None = None) -> float:
         """Return the least half-width, in units, that the schedule certifies, to a relative 1e-7 and rounded up."""
@@ -512,8 +512,8 @@ def power_search(shapes: Sequence[Shape], counts: Array) -> tuple[float, Array, 
 
     def scales(x: Array) -> Array:
         first, floor, exponent = np.exp(np.clip(x, -30, 60))
-        found = power_scales(counts, float(first), float(floor), float(min(exponent, 20.0)))
-        return np.asarray(np.maximum(found, LEAST_SCALE))
+        variances = power_scales(counts, float(first), float(floor), float(min(exponent, 20.0)))
+        return np.asarray(np.maximum(variances, LEAST_SCALE))
 
     shape = shapes[len(shapes) // 2]
     a = shape.least(counts, scales(point))
@@ -529,7 +529,7 @@ def power_search(shapes: Sequence[Shape], counts: Array) -> tuple[float, Array, 
         a = shape.least(counts, s2, a)
         if turn == 0:
             start = a
-            a, shape = min(((each.least(counts, s2, start), each) for each in shapes), key=lambda found: found[0])
+            a, shape = min(((each.least(counts, s2, start), each) for each in shapes), key=lambda pair: pair[0])
     return a, scales(point), shape
 
 
@@ -593,11 +593,11 @@ def _stationary(shape: Shape, counts: Array, a: float) -> Array | None:
     sizes = counts.tolist()
 
     def run(lam: float) -> list[float] | None:
-        found = curve(lam)
-        usable = int(np.count_nonzero(np.isfinite(found)))
+        log_s2 = curve(lam)
+        usable = int(np.count_nonzero(np.isfinite(log_s2)))
         if usable < 2:
             return None
-        ends, logs = clocks[:usable].tolist(), found[:usable].tolist()
+        ends, logs = clocks[:usable].tolist(), log_s2[:usable].tolist()
         clock, cell, out = 0.0, 0, []
         for size in sizes:
             while cell < usable - 2 and clock > ends[cell + 1]:
@@ -617,11 +617,11 @@ def _stationary(shape: Shape, counts: Array, a: float) -> Array | None:
         return None
     for _ in range(40):
         middle = (low + high) / 2
-        found = run(middle)
-        if found is None:
+        schedule = run(middle)
+        if schedule is None:
             low = middle
         else:
-            high, best = middle, found
+            high, best = middle, schedule
         if high - low < 1e-6:
             break
     return np.array(best)
@@ -665,9 +665,9 @@ def certified(shape: Shape, counts: Array, scales: Array, a: float) -> SignPlan:
     s2 = shape.n * sigma * sigma
     half_width = up(a / shape.root, 16)
     for _ in range(200):
-        found = shape.certify(half_width * shape.root * (1 - 4e-16), counts, s2)
-        if found.failure <= shape.beta:
-            return SignPlan(shape, half_width, tuple(int(c) for c in counts), tuple(sigma.tolist()), found)
+        certificate = shape.certify(half_width * shape.root * (1 - 4e-16), counts, s2)
+        if certificate.failure <= shape.beta:
+            return SignPlan(shape, half_width, tuple(int(c) for c in counts), tuple(sigma.tolist()), certificate)
         half_width *= 1 + 1e-9
     raise InvalidParameter("no half-width is certified for this schedule; try a larger beta or other parameters")
 
@@ -700,7 +700,7 @@ def sign_plan(
         s2 = power_scales(counts, *parameters)
         if not (float(np.min(s2)) >= LEAST_SCALE and float(np.max(s2)) <= 1 / LEAST_SCALE):
             raise InvalidParameter("parameters must leave every n sigma^2 between 1e-6 and 1e6")
-        a, shape = min(((shape.least(counts, s2), shape) for shape in shapes), key=lambda found: found[0])
+        a, shape = min(((shape.least(counts, s2), shape) for shape in shapes), key=lambda pair: pair[0])
     else:
         a, s2, shape = (power_search if schedule == "power" else _searched)(shapes, counts)
     if not math.isfinite(a):

@@ -74,8 +74,8 @@ class Mixture:
         if not w.size:
             return self
         if len(w) == 1:  # plain indexing: for a single distribution the overhead of calls is what takes the time
-            one = np.argsort(w[0])
-            w, k, v = w[:, one], k[:, one], v[:, one]
+            order = np.argsort(w[0])
+            w, k, v = w[:, order], k[:, order], v[:, order]
         else:
             order = np.argsort(w, axis=1)
             w, k, v = (np.take_along_axis(a, order, axis=1) for a in (w, k, v))
@@ -563,8 +563,8 @@ def mixture_quantile(
         return _quantile(float(levels), w, k, v, tail)
     each = np.broadcast_to(levels, shape).reshape(-1)
     laws = [np.broadcast_to(a, (*shape, w.shape[-1])).reshape(each.size, w.shape[-1]) for a in (w, k, v)]
-    found = [_quantile(float(a), w, k, v, tail) for a, w, k, v in zip(each, *laws, strict=True)]
-    return np.array(found).reshape(shape)
+    quantiles = [_quantile(float(a), w, k, v, tail) for a, w, k, v in zip(each, *laws, strict=True)]
+    return np.array(quantiles).reshape(shape)
 
 
 def _quantile(alpha: float, w: Any, k: Any, v: Any, tail: str) -> float:

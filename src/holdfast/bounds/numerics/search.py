@@ -93,7 +93,7 @@ def simplex(
 def _ranked(corners: list[Corner]) -> list[Corner]:
     """By value; corners of one value come in the order in which NumPy sorts them, as in SciPy."""
     ranked = sorted(corners, key=itemgetter(0))
-    if any(one[0] == next_[0] for one, next_ in pairwise(ranked)):
+    if any(corner[0] == next_[0] for corner, next_ in pairwise(ranked)):
         return [corners[i] for i in np.argsort([value for value, _ in corners])]
     return ranked
 
@@ -216,12 +216,12 @@ def smallest(f: Callable[[float], float], points: Sequence[float]) -> tuple[floa
     low, high = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
     if low < high:
         tolerance = 1e-10 * max(1.0, abs(x))
-        found = minimize_scalar(
+        optimum = minimize_scalar(
             lambda x: min(at(x), _HUGE), bounds=(low, high), method="bounded", options={"xatol": tolerance}
         )
-        there = f(float(found.x))  # not found.fun, which stands for infinity from 1e30 on
+        there = f(float(optimum.x))  # not optimum.fun, which stands for infinity from 1e30 on
         if there < value:
-            x, value = float(found.x), there
+            x, value = float(optimum.x), there
     return x, value
 
 
@@ -265,10 +265,10 @@ def minimise(
     def once(start: Sequence[float]) -> tuple[float, tuple[float, ...]]:
         scale = abs(guarded(start))
         scale = scale if 0 < scale < math.inf else 1.0
-        found = simplex(
+        point = simplex(
             lambda x: min(guarded(x) / scale, _HUGE), [float(v) for v in start], spread=spread, tolerance=tolerance
         )
-        return guarded(found), tuple(found)
+        return guarded(point), tuple(point)
 
     best = min((once(start) for start in starts), key=lambda pair: pair[0])
     for _ in range(restarts):
