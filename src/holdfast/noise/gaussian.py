@@ -126,11 +126,11 @@ class _Blocks:
         while filled < count:
             wanted = min(count - filled, _CHUNK)
             if self._block == 1:
-                found = signed_each(self._table.draws(source, wanted))
+                values = signed_each(self._table.draws(source, wanted))
             else:
-                found = self._candidates(source, wanted + wanted // 32 + 8)[:wanted]
-            result[filled : filled + found.size] = found
-            filled += found.size
+                values = self._candidates(source, wanted + wanted // 32 + 8)[:wanted]
+            result[filled : filled + values.size] = values
+            filled += values.size
         return result
 
     def _candidates(self, source: Source, count: int) -> NDArray[np.int64]:

@@ -100,9 +100,9 @@ def rounded_gaussian(
     result = np.empty(count, dtype=np.int64)
     filled = 0
     while filled < count:
-        found = _candidates(origin, min((count - filled) * 3 // 2 + 16, _CHUNK), centre, scale)[: count - filled]
-        result[filled : filled + found.size] = found
-        filled += found.size
+        values = _candidates(origin, min((count - filled) * 3 // 2 + 16, _CHUNK), centre, scale)[: count - filled]
+        result[filled : filled + values.size] = values
+        filled += values.size
     return result
 
 
@@ -138,10 +138,10 @@ def _normal(source: Source) -> _Real:
         digits, coin = source.word(), source.word()
         x, u, whole = digits * _WORD, coin * _WORD, code >> 1
         exponent = x * (2 * whole + x) / 2
-        kept = math.exp(-exponent)
+        chance = math.exp(-exponent)
         doubt = (exponent + 8) * _DOUBT
         real = _Real(code, digits)
-        if u < kept - doubt or (u <= kept + doubt and _keep(source, real, coin)):
+        if u < chance - doubt or (u <= chance + doubt and _keep(source, real, coin)):
             return real
 
 
@@ -197,12 +197,12 @@ def _candidates(source: Source, count: int, centre: Fraction, scale: Fraction) -
     middle, spread = float(centre) + 0.5, float(scale)
     y = middle + np.where(codes[places] & 1, -spread, spread) * t
     error = (abs(middle) + spread * (t + 1) + 1) * _PLACE
-    found = np.floor(y - error).astype(np.int64)
-    for i in np.flatnonzero(np.floor(y + error) != found):
+    values = np.floor(y - error).astype(np.int64)
+    for i in np.flatnonzero(np.floor(y + error) != values):
         j = int(places[i])
         real = refined.get(j) or _Real(int(codes[j]), int(digits[j]))
-        found[i] = _place(source, real, centre, scale)
-    return found
+        values[i] = _place(source, real, centre, scale)
+    return values
 
 
 def fine_grid(scale: float, halvings: int = 20) -> Grid:

@@ -89,9 +89,9 @@ def exponential_choice(
         bucket_each = table.draws(origin, result.size - filled)
         places = below_each(origin, counts[bucket_each].astype(np.uint64)).astype(np.int64)
         members = order[starts[bucket_each] + places]
-        kept = members[bernoulli_exp_each(rests[members], d, source=origin)]
-        result[filled : filled + kept.size] = kept
-        filled += kept.size
+        accepted = members[bernoulli_exp_each(rests[members], d, source=origin)]
+        result[filled : filled + accepted.size] = accepted
+        filled += accepted.size
     return result
 
 

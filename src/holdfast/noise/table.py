@@ -234,9 +234,9 @@ class Table:
         if count < _LOOKUP_FROM:
             return self._search(source.words(count), source)
         shorts = source.shorts(count)
-        found = self._cells().take(shorts)
-        outcomes = found.astype(np.int64)
-        rest = np.flatnonzero(found == _OPEN)
+        cells = self._cells().take(shorts)
+        outcomes = cells.astype(np.int64)
+        rest = np.flatnonzero(cells == _OPEN)
         words = (shorts[rest].astype(np.uint64) << np.uint64(48)) | (source.words(rest.size) >> np.uint64(16))
         outcomes[rest] = self._search(words, source)
         return outcomes
