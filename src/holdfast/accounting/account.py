@@ -37,9 +37,9 @@ class _Sealing(ABCMeta):
     """Seals an object when its constructor has returned."""
 
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
-        made = super().__call__(*arguments, **options)
-        made._sealed = True
-        return made
+        account = super().__call__(*arguments, **options)
+        account._sealed = True
+        return account
 
 
 class Fixed(metaclass=_Sealing):
@@ -136,10 +136,10 @@ class Account(Fixed):
 
     def copy(self) -> Self:
         """Return an independent copy in the same state: a later spend on one is not a spend on the other."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made._lock = threading.Lock()
-        return made
+        account = object.__new__(type(self))
+        account.__dict__.update(self.__dict__)
+        account._lock = threading.Lock()
+        return account
 
     def to_text(self) -> str:
         """`to_dict()` as canonical JSON; kept until something is spent."""

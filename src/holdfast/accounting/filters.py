@@ -1001,8 +1001,8 @@ class FilterFromOdometer(Filter):
 
     def parameters(self) -> dict[str, Any]:
         """Return the odometer, as made, and the budget."""
-        made = {self._odometer.role: self._odometer.name} | self._odometer.parameters()
-        return {"odometer": made, "epsilon": self.epsilon}
+        odometer = {self._odometer.role: self._odometer.name} | self._odometer.parameters()
+        return {"odometer": odometer, "epsilon": self.epsilon}
 
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-DP."""

@@ -134,12 +134,12 @@ class IndividualFilter(NoCopy, Fixed):
         """Read a filter back from `secret_state()`."""
         if not isinstance(state, Mapping) or state.get("filter") != cls.name or "secret_sums" not in state:
             raise InvalidParameter("state must be what secret_state() returned")
-        made = cls(state.get("rows"), state.get("budget"), order=state.get("order"))  # type: ignore[arg-type]
+        individual = cls(state.get("rows"), state.get("budget"), order=state.get("order"))  # type: ignore[arg-type]
         sums = _numbers(state["secret_sums"])
-        if sums is None or sums.shape != (made.rows,) or not np.all((sums >= 0) & (sums <= made.budget)):
+        if sums is None or sums.shape != (individual.rows,) or not np.all((sums >= 0) & (sums <= individual.budget)):
             raise InvalidParameter("state must hold one sum for each row, within the budget")
-        made._sums = sums
-        return made
+        individual._sums = sums
+        return individual
 
     def __repr__(self) -> str:
         order = "" if self.order is None else f", order={self.order!r}"
