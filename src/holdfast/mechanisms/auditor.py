@@ -313,8 +313,8 @@ def _log_ratio(
     """`log((p_low - delta) / q_high)`, minus infinity where `p_low <= delta`."""
     low = clopper_pearson(inside, trials, level)[0] - delta
     high = clopper_pearson(outside, trials, level)[1]
-    found = low > 0
-    return np.where(found, np.log(np.where(found, low, 1.0) / high), -math.inf)
+    positive = low > 0
+    return np.where(positive, np.log(np.where(positive, low, 1.0) / high), -math.inf)
 
 
 def _table(name: str, outputs: Any, runs: int) -> Any:
