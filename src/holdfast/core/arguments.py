@@ -177,13 +177,13 @@ def metric(value: Any, options: Iterable[str]) -> str:
     allowed = list(options)
     if isinstance(value, str):
         name = value.strip().lower().replace("_", "-").replace(" ", "-")
-        meant = [one for one in (name, *_SAME_METRIC.get(name, ())) if one in allowed]
+        meant = [option for option in (name, *_SAME_METRIC.get(name, ())) if option in allowed]
         if meant:
             return meant[0]
-        near = [one for one in _NEAREST_METRIC.get(name, ()) if one in allowed]
-        known = {spelling: one for spelling, names in _SAME_METRIC.items() for one in names if one in allowed}
+        near = [option for option in _NEAREST_METRIC.get(name, ()) if option in allowed]
+        known = {spelling: option for spelling, names in _SAME_METRIC.items() for option in names if option in allowed}
         known |= dict(zip(allowed, allowed, strict=True))
-        near += [known[one] for one in difflib.get_close_matches(name, known, n=1)]
+        near += [known[option] for option in difflib.get_close_matches(name, known, n=1)]
         if near:
             raise refused("metric", value, f"one of {', '.join(allowed)}", f"; the nearest to it is {near[0]!r}")
     return choice("metric", value, allowed)

@@ -32,15 +32,17 @@ def pool(workers: int, prepare: Callable[..., None] | None = None, *given: Any) 
     """
     others = set(active_children())
     # Fresh interpreters: a fork would copy locks that other threads hold.
-    made = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(prepare, given))
+    executor = ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(prepare, given)
+    )
     try:
-        yield made
+        yield executor
     except BaseException:
         for worker in set(active_children()) - others:
             worker.terminate()
         raise
     finally:
-        made.shutdown(wait=True, cancel_futures=True)
+        executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _begin(prepare: Callable[..., None] | None, given: tuple[Any, ...]) -> None:

@@ -84,7 +84,7 @@ def run(
     >>> done.status, len(done.answer) > 0
     (0, True)
     """
-    found = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)} | ONE_THREAD
+    variables = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)} | ONE_THREAD
     with tempfile.TemporaryDirectory(prefix="holdfast-apart-") as empty, tempfile.TemporaryFile() as answer:
         child = subprocess.Popen(
             [sys.executable, "-s", "-B", "-m", module],
@@ -92,7 +92,7 @@ def run(
             stdout=answer,  # a file, so that a limit on its size holds
             stderr=subprocess.DEVNULL,
             cwd=empty if folder is None else folder,
-            env=found if environment is None else dict(environment),
+            env=variables if environment is None else dict(environment),
             start_new_session=True,
         )
         status = _waited(child, given, seconds)

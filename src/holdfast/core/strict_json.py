@@ -165,10 +165,10 @@ def _no_constant(name: str) -> Any:
 
 
 def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         raise InvalidParameter("a name occurs twice in one object")
-    return made
+    return entries
 
 
 def _check_text(value: Any) -> None:
@@ -176,12 +176,12 @@ def _check_text(value: Any) -> None:
         if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
             raise InvalidParameter("a text contains a NUL character or half of a surrogate pair")
     elif isinstance(value, dict):
-        for name, one in value.items():
+        for name, item in value.items():
             _check_text(name)
-            _check_text(one)
+            _check_text(item)
     elif isinstance(value, list):
-        for one in value:
-            _check_text(one)
+        for item in value:
+            _check_text(item)
 
 
 def _written(encode: Callable[[Any], str], value: Any) -> str:
