@@ -87,17 +87,17 @@ def greedy(answerer: Answerer, design: Design, rng: np.random.Generator) -> Run:
     guesses = world.training.means() if answerer.needs_guess else np.full(singles, 0.5)
     told = interview.ask_many(world.holdout.bits, guesses, probabilities) - 0.5
     order = [int(j) for j in np.argsort(-np.abs(told)) if abs(told[j]) > 0]  # a refused score is NaN and drops out
-    kept, best = Ballot.empty(world, guess=answerer.needs_guess), 0.5
+    ballot, best = Ballot.empty(world, guess=answerer.needs_guess), 0.5
     for pair in [order[:1], *(order[i : i + 2] for i in range(1, len(order) - 1, 2))][: interview.left]:
-        candidate = kept
+        candidate = ballot
         for j in pair:
             candidate = candidate.joined(j, 1 if told[j] > 0 else -1)
         reply = interview.ask(candidate.values, candidate.guess, candidate.truth)
         if reply is None:
             break
         if reply.value > best:
-            kept, best = candidate, reply.value
-    interview.extra |= {"believed": best, "true": kept.truth}
+            ballot, best = candidate, reply.value
+    interview.extra |= {"believed": best, "true": ballot.truth}
     return interview.done()
 
 
@@ -185,12 +185,12 @@ def _solve(assigned: Bits, told: Floats) -> Bits:
     if len(signs) <= assigned.shape[1]:
         gram = signs @ signs.T
         gram[np.diag_indices_from(gram)] += _RIDGE * assigned.shape[1]
-        found = signs.T @ np.linalg.solve(gram, sums)
+        estimates = signs.T @ np.linalg.solve(gram, sums)
     else:
         gram = signs.T @ signs
         gram[np.diag_indices_from(gram)] += _RIDGE * assigned.shape[1]
-        found = np.linalg.solve(gram, signs.T @ sums)
-    return np.asarray(found > 0)
+        estimates = np.linalg.solve(gram, signs.T @ sums)
+    return np.asarray(estimates > 0)
 
 
 Variant = Literal["last", "weighted", "quarter", "feedback", "probe"]
@@ -286,10 +286,10 @@ def _growing(world: World, interview: Interview, leaning: Floats, votes: int) ->
 def _feedback(world: World, interview: Interview) -> None:
     """Ask for the vote after every few features, and take those back that made it look worse."""
     guesses = _guesses(world, interview.answerer)
-    kept = Ballot.empty(world, guess=interview.answerer.needs_guess)
+    ballot = Ballot.empty(world, guess=interview.answerer.needs_guess)
     best, j = 0.5, 0
     while interview.left > 0:
-        candidate = kept
+        candidate = ballot
         for _ in range(min(ROUND - 1, interview.left - 1)):
             reply = interview.ask(world.holdout.bits[j], float(guesses[j]), 0.5)
             if reply is None:
@@ -301,7 +301,7 @@ def _feedback(world: World, interview: Interview) -> None:
         if reply is None:
             return
         if reply.value >= best or interview.left <= ROUND:
-            kept, best = candidate, reply.value
+            ballot, best = candidate, reply.value
 
 
 def _probe(world: World, interview: Interview) -> None:
