@@ -151,14 +151,14 @@ def _pure(totals: Totals, n: int) -> Route:
     def level(alpha: float) -> Level:
         # Two lines: the best point of the product curve, and the line without a failure probability, in logarithms.
         inner = _shared(alpha, bits)
-        found = NONE
+        curved = NONE
         if inner:
-            found = _with_bits(level_after_pure_dp(inner, epsilon, n), bits)
+            curved = _with_bits(level_after_pure_dp(inner, epsilon, n), bits)
         plain = math.log2(alpha) - bits - up(epsilon * n * LOG2E, 4)
         plain -= 4 * math.ulp(plain)
-        if plain > found.log2_level:
+        if plain > curved.log2_level:
             return level_from_log2(plain, up(bits + up(epsilon * n * LOG2E, 4), 2), 0.0)
-        return found
+        return curved
 
     def adjust(p: float) -> float:
         return adjusted(adjusted_after_pure_dp(p, epsilon, n), bits, 0.0)
@@ -195,8 +195,8 @@ def _any_law(totals: Totals, n: int) -> Route:
         point = best_level(curve, left, at_zero)
         log2_level = point.log_value * LOG2E
         beta = up(math.exp(-point.slack) + lost)
-        found = level_from_log2(log2_level - 16 * math.ulp(log2_level), up(point.nats * LOG2E, 4), beta)
-        return _with_bits(found, bits)
+        composed = level_from_log2(log2_level - 16 * math.ulp(log2_level), up(point.nats * LOG2E, 4), beta)
+        return _with_bits(composed, bits)
 
     def adjust(p: float) -> float:
         if p == 0:
@@ -241,14 +241,14 @@ def _concentrated(totals: Totals, n: int, pure_too: bool) -> Route:
         if start is None:
             start = round(2 * (3.5 - math.log10(inner))) if rho else 0
         j = min(max(start, 0), last)
-        found = at(j, inner)
+        highest = at(j, inner)
         for step in (1, -1):
             while 0 <= j + step <= last:
                 candidate = at(j + step, inner)
-                if not candidate.log2_level > found.log2_level:
+                if not candidate.log2_level > highest.log2_level:
                     break
-                j, found = j + step, candidate
-        return j, found
+                j, highest = j + step, candidate
+        return j, highest
 
     def level(alpha: float) -> Level:
         inner = _shared(alpha, bits)

@@ -45,9 +45,9 @@ def p_values_of(result: Any) -> tuple[float, ...]:
     ((0.03,), (0.03,), (0.03, 0.5))
     """
     for name in ("pvalue", "pvalues", "p_value"):
-        found = getattr(result, name, None)
-        if found is not None and not callable(found):
-            return _checked(found)
+        attribute = getattr(result, name, None)
+        if attribute is not None and not callable(attribute):
+            return _checked(attribute)
     if isinstance(result, tuple):
         if len(result) < 2:
             raise InvalidParameter("a tuple of a test must hold the statistic and the p-value, in this order")
@@ -55,19 +55,19 @@ def p_values_of(result: Any) -> tuple[float, ...]:
     return _checked(result)
 
 
-def _checked(found: Any) -> tuple[float, ...]:
-    if isinstance(found, Mapping):
-        found = list(found.values())
-    if isinstance(found, (str, bytes)) or not (
-        isinstance(found, (int, float, np.number, Sequence)) or hasattr(found, "__array__")
+def _checked(value: Any) -> tuple[float, ...]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (str, bytes)) or not (
+        isinstance(value, (int, float, np.number, Sequence)) or hasattr(value, "__array__")
     ):
         raise InvalidParameter(
             "a test must return a p-value: a number, an object with pvalue or pvalues, or a pair (statistic, p-value), "
-            f"got a {type(found).__name__}"
+            f"got a {type(value).__name__}"
         )
-    array = np.asarray(found)
+    array = np.asarray(value)
     if array.dtype.kind not in "iuf" or array.ndim > 1 or array.size == 0:
-        raise InvalidParameter(f"p must be a number in [0, 1] or a list of such numbers, got a {type(found).__name__}")
+        raise InvalidParameter(f"p must be a number in [0, 1] or a list of such numbers, got a {type(value).__name__}")
     return tuple(arguments.probability("p", float(p), zero=True, one=True) for p in array.reshape(-1))
 
 
@@ -200,8 +200,8 @@ class AfterLooking:
         privacy, about a second after approximate or concentrated privacy.
         """
         p = arguments.probability("p", p, zero=True, one=True)
-        found = min((route.adjusted(p) for route in self._routes()), default=1.0)
-        return min(1.0, max(p, found))
+        smallest = min((route.adjusted(p) for route in self._routes()), default=1.0)
+        return min(1.0, max(p, smallest))
 
     def correct(self, p: float, alpha: float | None = None) -> Correction:
         """Correct one p-value and say which route was taken."""
@@ -236,13 +236,13 @@ class AfterLooking:
 
     def correct_result(self, result: Any) -> Correction:
         """Correct the p-value inside a test's result: a number, a pair, or an object with `pvalue`."""
-        found = p_values_of(result)
-        if len(found) != 1:
+        p_values = p_values_of(result)
+        if len(p_values) != 1:
             raise InvalidParameter(
-                f"the result holds {len(found)} p-values; choose one, or use correct_family, which also corrects for "
-                "their number"
+                f"the result holds {len(p_values)} p-values; choose one, or use correct_family, which also corrects "
+                "for their number"
             )
-        return self.correct(found[0])
+        return self.correct(p_values[0])
 
     def correct_family(self, result: Any) -> tuple[Correction, ...]:
         """Correct several p-values at once, with Holm's method for their number.
@@ -262,11 +262,11 @@ class AfterLooking:
         named = hasattr(result, "pvalue") or hasattr(result, "pvalues") or hasattr(result, "p_value")
         if isinstance(result, tuple) and not named and len(result) > 1 and np.ndim(result[1]) == 0:
             raise InvalidParameter("a family of p-values must be a list, not a tuple, which is read as a test's result")
-        found = p_values_of(result)
-        order = sorted(range(len(found)), key=found.__getitem__)
-        stepped, running = [0.0] * len(found), 0.0
+        p_values = p_values_of(result)
+        order = sorted(range(len(p_values)), key=p_values.__getitem__)
+        stepped, running = [0.0] * len(p_values), 0.0
         for place, i in enumerate(order):
-            running = max(running, min(1.0, (len(found) - place) * found[i]))
+            running = max(running, min(1.0, (len(p_values) - place) * p_values[i]))
             stepped[i] = running
         return tuple(self.correct(p) for p in stepped)
 
@@ -275,10 +275,10 @@ class AfterLooking:
 
         So the analysis may go on: what follows is corrected for this answer too.
         """
-        found = p_values_of(result)
-        if len(found) != 1:
-            raise InvalidParameter(f"the result must hold one p-value, got {len(found)}")
-        rejected = found[0] <= self.level(alpha).value
+        p_values = p_values_of(result)
+        if len(p_values) != 1:
+            raise InvalidParameter(f"the result must hold one p-value, got {len(p_values)}")
+        rejected = p_values[0] <= self.level(alpha).value
         self.record(Bits(1.0), what="a published decision", values=2)
         return rejected
 
@@ -311,16 +311,14 @@ class AfterLooking:
             for cost in self._caps or [entry.cost for entry in self._entries]:
                 ledger = _enter(ledger, cost)
         except LedgerConflict as error:
-            found = self.plan()
-            if found.level.is_vacuous:
+            plan = self.plan()
+            if plan.level.is_vacuous:
                 offer = (
                     "Here that bound rejects nothing: delta times n times the outcomes of the noiseless steps is not "
                     "below alpha"
                 )
             else:
-                offer = (
-                    f"Here that bound (AfterLooking.level) rejects at {found.level.value:.4g} to keep {found.alpha:g}"
-                )
+                offer = f"Here that bound (AfterLooking.level) rejects at {plan.level.value:.4g} to keep {plan.alpha:g}"
             raise LedgerConflict(f"{error}. {offer}") from None
         bound = ledger.max_information(beta)
         if self._nulls == "any" and bound.scope == "product":
@@ -364,10 +362,10 @@ class AfterLooking:
         caps = state["caps"]
         if caps is not None:
             caps = [Cost.from_dict(cap) for cap in caps] if isinstance(caps, list) else caps
-        made = cls(state["n"], nulls=state["nulls"], alpha=state["alpha"], caps=caps)
+        looking = cls(state["n"], nulls=state["nulls"], alpha=state["alpha"], caps=caps)
         for entry in map(Entry.from_dict, state["entries"]):
-            made.record(entry.cost, what=entry.what, values=entry.values)
-        return made
+            looking.record(entry.cost, what=entry.what, values=entry.values)
+        return looking
 
     def __repr__(self) -> str:
         return f"AfterLooking(n={self._n}, nulls={self._nulls!r}, steps={len(self._entries)})"
@@ -386,9 +384,9 @@ class AfterLooking:
     def _best_level(self, alpha: float) -> tuple[Level, Route | None]:
         best: tuple[Level, Route | None] = (NONE, None)
         for route in self._routes():
-            found = route.level(alpha)
-            if best[1] is None or found.log2_level > best[0].log2_level:
-                best = (found, route)
+            candidate = route.level(alpha)
+            if best[1] is None or candidate.log2_level > best[0].log2_level:
+                best = (candidate, route)
         level, taken = best
         if level.value > alpha:  # no correction gives anything for free
             level = Level(alpha, level.log2_level, level.bits, level.beta, level.parameters)

@@ -288,12 +288,12 @@ def choose(
     if looking is not None and looking.n != scores.n:
         raise InvalidParameter(f"looking must be for the {scores.n} rows of the scores, got one for {looking.n}")
     mechanism = Selection(scores.sensitivity, arguments.real("epsilon", epsilon, above=0), method=method)
-    made = len(scores)
+    options = len(scores)
     if looking is not None:
-        looking.record(mechanism, what=f"a private choice among {made}", values=made)
+        looking.record(mechanism, what=f"a private choice among {options}", values=options)
     index = mechanism.release(scores.values, source)
     name = scores.names[index] if scores.names else ""
-    return Selected(index, mechanism.cost, made, mechanism.guarantee, name)
+    return Selected(index, mechanism.cost, options, mechanism.guarantee, name)
 
 
 @dataclass(frozen=True)

@@ -282,11 +282,11 @@ def check_caps(caps: Any) -> tuple[Cost, ...]:
         caps = (caps,)
     if isinstance(caps, (str, bytes)) or not isinstance(caps, Sequence) or not caps:
         raise InvalidParameter(f"caps must be a list of costs, one of each kind, got a {type(caps).__name__}")
-    found = tuple(supported(cap) for cap in caps)
-    kinds = [cap.kind for cap in found]
+    costs = tuple(supported(cap) for cap in caps)
+    kinds = [cap.kind for cap in costs]
     if len(set(kinds)) < len(kinds):
         raise InvalidParameter(f"caps must have at most one cost of each kind, got {', '.join(kinds)}")
-    return found
+    return costs
 
 
 def charged(caps: Sequence[Cost]) -> tuple[Entry, ...]:

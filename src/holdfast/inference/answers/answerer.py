@@ -98,10 +98,10 @@ def exact_means(table: Any, n: int, low: float = 0.0, high: float = 1.0) -> list
 
 
 def _total(chunk: NDArray[Any], low: float, high: float) -> int:
-    found = 0
+    total = 0
     for start in range(0, chunk.size, _AT_ONCE):
-        found += int(_whole(chunk[start : start + _AT_ONCE], low, high).sum(dtype=np.int64))
-    return found << _shift(chunk.dtype, low, high)
+        total += int(_whole(chunk[start : start + _AT_ONCE], low, high).sum(dtype=np.int64))
+    return total << _shift(chunk.dtype, low, high)
 
 
 def _shift(dtype: np.dtype[Any], low: float, high: float) -> int:
@@ -176,12 +176,12 @@ class Answerer(OneOwner, ABC):
         """Return the method that `state()` was taken from. The plan is computed again and is the same."""
         if not isinstance(state, Mapping) or not isinstance(state.get("kind"), str):
             raise InvalidParameter("state must be what state() returned")
-        made = _REGISTRY.get(state["kind"])
-        if made is None or not issubclass(made, cls):
+        kind = _REGISTRY.get(state["kind"])
+        if kind is None or not issubclass(kind, cls):
             raise InvalidParameter(f"state must be that of a {cls.__name__}, got kind {state['kind']!r}")
-        plan = {k: v for k, v in state.items() if k not in ("kind", *made._progress())}
+        plan = {k: v for k, v in state.items() if k not in ("kind", *kind._progress())}
         try:
-            answerer = made(**plan, source=source)
+            answerer = kind(**plan, source=source)
         except TypeError:
             raise InvalidParameter("state must be what state() returned") from None
         answerer._restore(state)

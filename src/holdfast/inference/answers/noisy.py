@@ -91,9 +91,9 @@ class NoisyAnswers(Answerer):
         The same as `mean` of each column in turn, and faster. All columns are answered or none.
         """
         low, high = arguments.value_range(low, high)
-        found = exact_means(table, self.n, low, high)
-        first = self._take(len(found))
-        return tuple(self.answer_to(first + i, mean, low, high) for i, mean in enumerate(found))
+        means = exact_means(table, self.n, low, high)
+        first = self._take(len(means))
+        return tuple(self.answer_to(first + i, mean, low, high) for i, mean in enumerate(means))
 
     def answer_to(self, question: int, mean: Fraction, low: float, high: float) -> Answer:
         """Answer question number `question`, from 1, whose exact mean is known as a share of the range.

@@ -145,9 +145,11 @@ def answer_plan(n: int, questions: int, confidence: float) -> AnswerPlan:
     confidence = arguments.real("confidence", confidence, above=0, below=1)
     beta = max(left_to_chance(confidence), LEAST_BETA)
     n, questions, beta = door(n, questions, beta, "gaussian")
-    found = [Option(name, answerer, width(n, questions, beta, noise=noise)) for name, answerer, width, noise in _WIDTHS]
+    options = [
+        Option(name, answerer, width(n, questions, beta, noise=noise)) for name, answerer, width, noise in _WIDTHS
+    ]
     if questions <= n:
-        found.append(Option("splitting", "SplitAnswers", interval.splitting(n, questions, beta)))
+        options.append(Option("splitting", "SplitAnswers", interval.splitting(n, questions, beta)))
     reference = interval.non_adaptive(n, questions, beta).half_width
-    ordered = tuple(sorted(found, key=lambda option: option.half_width))
+    ordered = tuple(sorted(options, key=lambda option: option.half_width))
     return AnswerPlan(n, questions, confidence, ordered, reference)

@@ -204,9 +204,9 @@ class SplitAnswers(Answerer):
             if self.asked == self.questions:
                 self._count()  # refuses
             here = array[self.rows] if array.shape[0] == self.n > self.part else array
-            found = summarise(here, n=self.part, low=low, high=high)
+            summary = summarise(here, n=self.part, low=low, high=high)
             number = self._count()
         log_share = math.log(self.beta / self.questions) - 1e-12  # rounding of the quotient, downwards
-        lower, upper = MEAN_FAMILIES[self.family].ends(found.mean, self.part, log_share, low, high, "both")
-        interval = (max(lower - found.slack, low), min(upper + found.slack, high))
-        return Answer(found.mean, interval, self.guarantee, None, {"questions": self.questions - number})
+        lower, upper = MEAN_FAMILIES[self.family].ends(summary.mean, self.part, log_share, low, high, "both")
+        interval = (max(lower - summary.slack, low), min(upper + summary.slack, high))
+        return Answer(summary.mean, interval, self.guarantee, None, {"questions": self.questions - number})

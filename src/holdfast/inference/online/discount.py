@@ -151,8 +151,8 @@ def _lord_density(logs: Array) -> Array:
     log_levy = -1 / (4 * u) - 1.5 * v - math.log(2 * math.sqrt(math.pi))
     slope = 1 / (4 * u * u) - 1.5 / u  # L'/L
     terms = np.exp(log_levy[None, :] + logs[:, None] * u[None, :] - gammaln(1 + u)[None, :] + v[None, :])
-    found: Array = (terms * slope[None, :]).sum(axis=1) * 0.02
-    return found
+    density: Array = (terms * slope[None, :]).sum(axis=1) * 0.02
+    return density
 
 
 BLOCK = 128

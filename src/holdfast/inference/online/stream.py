@@ -122,14 +122,14 @@ class Stream(ABC):
         if not isinstance(state["parameters"], Mapping) or not isinstance(state["discount"], Mapping):
             raise InvalidParameter("a stored stream's parameters and discount must be dicts")
         try:
-            made = cls(**state["parameters"], discount=Discount(**state["discount"]))
+            stream = cls(**state["parameters"], discount=Discount(**state["discount"]))
         except TypeError:
             raise InvalidParameter(f"a stored {cls.kind} stream has wrong parameters") from None
-        made._tests = arguments.whole("tests", state["tests"], at_least=0)
-        made._rejections = arguments.whole("rejections", state["rejections"], at_least=0, at_most=made._tests)
-        made._spent = arguments.real("spent", state["spent"], at_least=0)
-        made._restore(state["memory"])
-        return made
+        stream._tests = arguments.whole("tests", state["tests"], at_least=0)
+        stream._rejections = arguments.whole("rejections", state["rejections"], at_least=0, at_most=stream._tests)
+        stream._spent = arguments.real("spent", state["spent"], at_least=0)
+        stream._restore(state["memory"])
+        return stream
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value:g}" for name, value in self._parameters().items())

@@ -253,25 +253,25 @@ def all_pairs(
     pairs = list(combinations(range(len(names)), 2))
     rho_pair = _down(total * (1 - share) / len(pairs))
     law = discrete_gaussian(rho_pair)
-    found: list[tuple[str, str, TestResult, float | None]] = []
+    results: list[tuple[str, str, TestResult, float | None]] = []
     for place, (i, j) in enumerate(pairs):
         report(0.4 + 0.6 * place / len(pairs), f"{names[i]} ~ {names[j]}")
         table = cross_codes(read[i], read[j], sizes[i], sizes[j])
         ledger.spend(law.cost)  # before the release; a failure after it stays charged
         result = independence(table, noise=law, method=method, alpha=alpha, source=source)
-        found.append((names[i], names[j], result, _effect(result, table.shape)))
+        results.append((names[i], names[j], result, _effect(result, table.shape)))
     report(1.0, "done")
-    adjusted = holm([1.0 if result.p_value is None else result.p_value for _, _, result, _ in found])
+    adjusted = holm([1.0 if result.p_value is None else result.p_value for _, _, result, _ in results])
     listed = [
         Pair(first, second, result, p, bool(p <= alpha) and not result.inconclusive, effect)
-        for (first, second, result, effect), p in zip(found, adjusted, strict=True)
+        for (first, second, result, effect), p in zip(results, adjusted, strict=True)
     ]
     listed.sort(key=lambda pair: (not pair.reject, -(pair.effect or 0.0) if pair.reject else pair.adjusted))
     spent = dict(ledger.spent())
     if budget is not None:
         spent["rho"] = spent.get("rho", 0.0) - before
-    kept = dict(zip(names, sizes, strict=True))
-    return AllPairs(tuple(listed), n, alpha, spent, rho_pair, kept, f"Holm over {len(listed)} pairs")
+    categories = dict(zip(names, sizes, strict=True))
+    return AllPairs(tuple(listed), n, alpha, spent, rho_pair, categories, f"Holm over {len(listed)} pairs")
 
 
 def _merged(
@@ -280,14 +280,14 @@ def _merged(
     """Columns with their rare categories put together, chosen by noisy one-way counts."""
     law = discrete_gaussian(rho)
     least = math.sqrt(EXPECTED * n) + 2 * math.sqrt(law.variance)
-    found, kept = [], []
+    merged, numbers = [], []
     for values, size in zip(read, sizes, strict=True):
         ledger.spend(law.cost)
         noisy = law.release(histogram(np.bincount(values, minlength=size)).values, source)
         place = merge_map(noisy, least)
-        found.append(place[values])
-        kept.append(int(place.max()) + 1)  # of the map, which is public, and not of what occurs
-    return found, kept
+        merged.append(place[values])
+        numbers.append(int(place.max()) + 1)  # of the map, which is public, and not of what occurs
+    return merged, numbers
 
 
 def merge_map(noisy: NDArray[np.float64], least: float) -> NDArray[np.int64]:
@@ -308,9 +308,9 @@ def merge_map(noisy: NDArray[np.float64], least: float) -> NDArray[np.int64]:
     small = min(int(np.count_nonzero(noisy < least)), noisy.size - 1)
     while 0 < small < noisy.size - 1 and noisy[order[:small]].sum() < least:
         small += 1
-    kept = np.sort(order[small:])
-    place = np.full(noisy.size, kept.size, dtype=np.int64)
-    place[kept] = np.arange(kept.size)
+    large = np.sort(order[small:])
+    place = np.full(noisy.size, large.size, dtype=np.int64)
+    place[large] = np.arange(large.size)
     return place
 
 

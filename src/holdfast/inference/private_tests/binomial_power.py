@@ -73,13 +73,13 @@ def rows_for_power(
         raise InvalidParameter("theta1 must differ from theta0: no number of records can separate equal proportions")
 
     def enough(n: int) -> bool:
-        found = power(n, theta0, theta1, epsilon=epsilon, delta=delta, alpha=alpha, alternative=alternative)
-        return found >= target
+        predicted = power(n, theta0, theta1, epsilon=epsilon, delta=delta, alpha=alpha, alternative=alternative)
+        return predicted >= target
 
-    found = first_whole(enough, limit=LARGEST_N)
-    if found is None:
+    rows = first_whole(enough, limit=LARGEST_N)
+    if rows is None:
         raise InvalidParameter(f"target must be reached with at most {LARGEST_N} records, and {target:g} is not")
-    return found
+    return rows
 
 
 __all__ = ["power", "rows_for_power"]

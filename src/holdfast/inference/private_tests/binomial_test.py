@@ -162,8 +162,8 @@ class Tulap:
         with np.errstate(under="ignore"):
             size = np.exp(-e * np.abs(whole)) / (1 + b)
             below, above = size * (b + (0.5 + fraction) * gap), 1 - size * (b + (0.5 - fraction) * gap)
-        found: NDArray[np.float64] = np.where(whole <= 0, below, above)
-        return found
+        probability: NDArray[np.float64] = np.where(whole <= 0, below, above)
+        return probability
 
     def cdf_at(self, whole: NDArray[Any], fraction: Any) -> NDArray[np.float64]:
         """`P(N <= whole + fraction)` for whole numbers and a fraction in [-1/2, 1/2]: no rounding decides a branch."""
@@ -481,13 +481,13 @@ def noisy_p_value(seen: NoisyCount, theta0: float, alternative: Alternative = "t
     theta0 = arguments.probability("theta0", theta0)
     arguments.choice("alternative", alternative, ALTERNATIVES)
     sides = {"greater": (1,), "less": (-1,), "two-sided": (1, -1)}[alternative]
-    found = []
+    tails = []
     for sign in sides:
         if sign > 0:
-            found.append(_upper_tail(seen.whole, seen.fraction, seen.n, theta0, seen.noise))
+            tails.append(_upper_tail(seen.whole, seen.fraction, seen.n, theta0, seen.noise))
         else:  # zeros instead of ones, and the distribution of the noise is symmetric
-            found.append(_upper_tail(seen.n - seen.whole, -seen.fraction, seen.n, 1 - theta0, seen.noise))
-    return min(1.0, len(sides) * min(found))
+            tails.append(_upper_tail(seen.n - seen.whole, -seen.fraction, seen.n, 1 - theta0, seen.noise))
+    return min(1.0, len(sides) * min(tails))
 
 
 def p_value(

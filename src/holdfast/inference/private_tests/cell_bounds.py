@@ -78,12 +78,12 @@ def gof(
     >>> found.level, found.reject, found.p_value < 1e-60
     ('exact', True, True)
     """
-    found = setting(counts, p0, rho=rho, epsilon=epsilon, noise=noise, alpha=alpha, n=n, neighbours=neighbours)
-    warnings = source_warnings(found.counts, source)
-    noisy = found.noisy(source)
-    log_p = gof_log_p(noisy, found.n, found.p0, found.noise)
+    problem = setting(counts, p0, rho=rho, epsilon=epsilon, noise=noise, alpha=alpha, n=n, neighbours=neighbours)
+    warnings = source_warnings(problem.counts, source)
+    noisy = problem.noisy(source)
+    log_p = gof_log_p(noisy, problem.n, problem.p0, problem.noise)
     known = {"noisy_counts": noisy}
-    return found.result("cell bounds GOF", -log_p, _plain(log_p), -math.log(found.alpha), "exact", warnings, known)
+    return problem.result("cell bounds GOF", -log_p, _plain(log_p), -math.log(problem.alpha), "exact", warnings, known)
 
 
 def independence(
@@ -118,7 +118,7 @@ def independence(
     >>> found.level, found.reject, found.p_value < 1e-10
     ('exact', True, True)
     """
-    found = question(
+    problem = question(
         counts,
         rho=rho,
         epsilon=epsilon,
@@ -129,12 +129,12 @@ def independence(
         public_margins=public_margins,
         unit=unit,
     )
-    warnings = source_warnings(found.counts, source)
-    noisy = found.noisy(source)
-    log_p = independence_log_p(noisy, found.n, found.noise)
+    warnings = source_warnings(problem.counts, source)
+    noisy = problem.noisy(source)
+    log_p = independence_log_p(noisy, problem.n, problem.noise)
     known = {"noisy_counts": noisy}
-    threshold = -math.log(found.alpha)
-    return found.result("cell bounds independence", -log_p, _plain(log_p), threshold, "exact", warnings, known)
+    threshold = -math.log(problem.alpha)
+    return problem.result("cell bounds independence", -log_p, _plain(log_p), threshold, "exact", warnings, known)
 
 
 def gof_log_p(noisy: Array, n: int, p0: Array, noise: NoiseLaw) -> float:
@@ -193,8 +193,8 @@ def _smallest_level(
         return low
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        found = rejecting(middle, left)
-        low, high, left = (low, middle, found) if found.size else (middle, high, left)
+        rejected = rejecting(middle, left)
+        low, high, left = (low, middle, rejected) if rejected.size else (middle, high, left)
     return high
 
 
@@ -225,9 +225,9 @@ def independence_least_p(n: int, shape: tuple[int, int], noise: NoiseLaw) -> flo
     >>> independence_least_p(5000, (2, 2), discrete_laplace(0.1)) < 1e-10
     True
     """
-    one, other = float(math.ceil(n / 2)), float(n // 2)
-    sums = np.array([one, other])
-    cells, rows, columns = np.array([one, 0.0, 0.0, other]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    half, other = float(math.ceil(n / 2)), float(n // 2)
+    sums = np.array([half, other])
+    cells, rows, columns = np.array([half, 0.0, 0.0, other]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     return _plain(_smallest_level(cells, rows, columns, (sums, sums), shape, n, noise))
 
 
@@ -245,22 +245,22 @@ def _tilts(n: int, noise: NoiseLaw, terms: int) -> tuple[Array, Array]:
 
 def _log_upper(x: Array, n: int, p: Array, tilts: Array, log_m: Array) -> Array:
     """A bound on `ln P(Binomial(n, p) + noise >= x)`, cell by cell."""
-    found = np.zeros(x.shape)
+    log_tail = np.zeros(x.shape)
     for part in _parts(tilts, x.size):
         t, m = _upright(tilts[part], x), _upright(log_m[part], x)
-        found = np.minimum(found, (n * np.log1p(p * np.expm1(t)) + m - t * x).min(axis=0))
-    return found
+        log_tail = np.minimum(log_tail, (n * np.log1p(p * np.expm1(t)) + m - t * x).min(axis=0))
+    return log_tail
 
 
 def _log_lower(x: Array, n: int, p: Array, tilts: Array, log_m: Array) -> Array:
     """A bound on `ln P(Binomial(n, p) + noise <= x)`, cell by cell."""
-    found = np.zeros(x.shape)
+    log_tail = np.zeros(x.shape)
     with np.errstate(divide="ignore"):
         log_no, log_yes = np.log1p(-p), np.log(p)  # apart: near p = 1 their sum with e^(-t) would cancel
     for part in _parts(tilts, x.size):
         t, m = _upright(tilts[part], x), _upright(log_m[part], x)
-        found = np.minimum(found, (n * np.logaddexp(log_no, log_yes - t) + m + t * x).min(axis=0))
-    return found
+        log_tail = np.minimum(log_tail, (n * np.logaddexp(log_no, log_yes - t) + m + t * x).min(axis=0))
+    return log_tail
 
 
 def _margins(sums: Array, n: int, log_share: float, tilts: Array, log_m: Array) -> tuple[Array, Array]:

@@ -31,8 +31,8 @@ def pearson(counts: npt.ArrayLike, n: int, p: npt.ArrayLike) -> Any:
 
 def chi_square_sf(statistic: Any, degrees: float) -> Any:
     """`P(chi2(degrees) > statistic)`."""
-    found = chdtrc(degrees, np.maximum(statistic, 0.0))
-    return float(found) if np.ndim(found) == 0 else found
+    tail = chdtrc(degrees, np.maximum(statistic, 0.0))
+    return float(tail) if np.ndim(tail) == 0 else tail
 
 
 def chi_square_critical(degrees: float, alpha: float) -> float:

@@ -127,8 +127,8 @@ def tally(
     >>> tally(["a", "z", None, "a"], ["a", "b", "rest"], other="rest")
     Counts(n=4, shape=(3,))
     """
-    found = codes(values, categories, other=other)
-    return histogram(np.bincount(found, minlength=len(categories)), neighbours=neighbours)
+    places = codes(values, categories, other=other)
+    return histogram(np.bincount(places, minlength=len(categories)), neighbours=neighbours)
 
 
 def cross(
@@ -198,16 +198,16 @@ def codes(
         rest = place[other]
     records = _list(values, name)
     try:
-        found = np.array([place.get(value, rest) for value in records], dtype=np.int64)
+        places = np.array([place.get(value, rest) for value in records], dtype=np.int64)
     except TypeError:  # an unhashable value
         if rest < 0:
             raise InvalidParameter(f"{name} must be one plain value per record") from None
-        found = np.array([place.get(v, rest) if isinstance(v, Hashable) else rest for v in records], dtype=np.int64)
-    if found.size == 0:
+        places = np.array([place.get(v, rest) if isinstance(v, Hashable) else rest for v in records], dtype=np.int64)
+    if places.size == 0:
         raise InvalidParameter(f"{name} must hold at least one record")
-    if found.min() < 0:
+    if places.min() < 0:
         raise InvalidParameter(f"{name} must hold declared categories only, and some are missing or not declared")
-    return found
+    return places
 
 
 def column(frame: Any, name: str) -> Any:
@@ -351,21 +351,21 @@ def _list(values: Any, name: str) -> list[Any]:
     """One value per record as a list, whatever holds them."""
     if isinstance(values, (str, bytes)):
         raise InvalidParameter(f"{name} must be one value per record, got a text")
-    found: list[Any] | None = None
+    records: list[Any] | None = None
     if isinstance(values, np.ndarray):
-        found = values.tolist() if values.ndim == 1 else None
+        records = values.tolist() if values.ndim == 1 else None
     elif isinstance(values, (list, tuple)):
-        found = list(values)
+        records = list(values)
     else:
         import narwhals as nw
 
         try:
-            found = nw.from_native(values, series_only=True).to_list()
+            records = nw.from_native(values, series_only=True).to_list()
         except TypeError:
-            found = None
-    if found is None:
+            records = None
+    if records is None:
         raise InvalidParameter(f"{name} must be one column of values, got a {type(values).__name__}")
-    return found
+    return records
 
 
 @dataclass(frozen=True, eq=False)

@@ -131,19 +131,21 @@ def asymptotic_gof(
     0.89316307
     """
     name = "AsymptGOF"
-    found = setting(counts, p0, rho=rho, epsilon=epsilon, noise=noise, alpha=alpha, n=n, neighbours=neighbours)
-    need_gaussian_gof(found, name)
-    warnings = asymptotic_warnings(found)
-    reason = too_few(found, minimum_expected)
+    problem = setting(counts, p0, rho=rho, epsilon=epsilon, noise=noise, alpha=alpha, n=n, neighbours=neighbours)
+    need_gaussian_gof(problem, name)
+    warnings = asymptotic_warnings(problem)
+    reason = too_few(problem, minimum_expected)
     if reason is not None:
-        return found.refused(name, reason, "asymptotic", warnings)
-    warnings += source_warnings(found.counts, source)
-    lam = asymptotic_weights(found.p0, found.n, found.noise.variance)
-    threshold = _asymptotic_critical(tuple(lam), found.alpha)
-    noisy = found.noisy(source)
-    statistic = float(pearson(noisy, found.n, found.p0))
+        return problem.refused(name, reason, "asymptotic", warnings)
+    warnings += source_warnings(problem.counts, source)
+    lam = asymptotic_weights(problem.p0, problem.n, problem.noise.variance)
+    threshold = _asymptotic_critical(tuple(lam), problem.alpha)
+    noisy = problem.noisy(source)
+    statistic = float(pearson(noisy, problem.n, problem.p0))
     p = min(1.0, max(0.0, float(mixture_sf(statistic, lam))))
-    return found.result(name, statistic, p, threshold, "asymptotic", warnings, {"weights": lam, "noisy_counts": noisy})
+    return problem.result(
+        name, statistic, p, threshold, "asymptotic", warnings, {"weights": lam, "noisy_counts": noisy}
+    )
 
 
 def projected_statistic(noisy: npt.ArrayLike, n: int, p0: npt.ArrayLike, variance: float) -> Any:
@@ -231,29 +233,29 @@ def new_statistic_gof(
     released ...'
     """
     name = "projected GOF" if projected else "nonprojected GOF"
-    found = setting(counts, p0, rho=rho, epsilon=epsilon, noise=noise, alpha=alpha, n=n, neighbours=neighbours)
-    need_gaussian_gof(found, name)
-    variance = found.noise.variance
-    if not projected and found.noise.coarse:
+    problem = setting(counts, p0, rho=rho, epsilon=epsilon, noise=noise, alpha=alpha, n=n, neighbours=neighbours)
+    need_gaussian_gof(problem, name)
+    variance = problem.noise.variance
+    if not projected and problem.noise.coarse:
         raise InvalidParameter(
             f"the nonprojected statistic needs noise variance of at least 1 where noise is discrete, got "
             f"{variance:.3g}: the noise of the total lies on a lattice, and levels up to .146 for .05 were measured; "
             'use projected=True, noise=gaussian(rho), or method="monte-carlo"'
         )
-    warnings = asymptotic_warnings(found)
-    reason = too_few(found, minimum_expected)
+    warnings = asymptotic_warnings(problem)
+    reason = too_few(problem, minimum_expected)
     if reason is not None:
-        return found.refused(name, reason, "asymptotic", warnings)
-    warnings += source_warnings(found.counts, source)
-    noisy = found.noisy(source)
+        return problem.refused(name, reason, "asymptotic", warnings)
+    warnings += source_warnings(problem.counts, source)
+    noisy = problem.noisy(source)
     kernel = projected_statistic if projected else nonprojected_statistic
-    statistic = float(kernel(noisy, found.n, found.p0, variance))
-    degrees = found.d - 1 if projected else found.d
-    return found.result(
+    statistic = float(kernel(noisy, problem.n, problem.p0, variance))
+    degrees = problem.d - 1 if projected else problem.d
+    return problem.result(
         name,
         statistic,
         chi_square_sf(statistic, degrees),
-        chi_square_critical(degrees, found.alpha),
+        chi_square_critical(degrees, problem.alpha),
         "asymptotic",
         warnings,
         {"degrees": degrees, "noisy_counts": noisy},
@@ -317,27 +319,27 @@ def monte_carlo_gof(
     >>> monte_carlo_gof([2, 1, 0], [0.2, 0.4, 0.4], epsilon=0.1, m=99).inconclusive      # exact even for three records
     False
     """
-    found = setting(counts, p0, rho=rho, epsilon=epsilon, noise=noise, alpha=alpha, n=n, neighbours=neighbours)
-    rank(m, found.alpha)
+    problem = setting(counts, p0, rho=rho, epsilon=epsilon, noise=noise, alpha=alpha, n=n, neighbours=neighbours)
+    rank(m, problem.alpha)
     compute = kernel(statistic)
     stream = generator(rng)
     warnings: tuple[str, ...] = ()
     if m < DEFAULT_REPLICATES:
         warnings = (f"m = {m} replicates: the level is exact, but power is lost; 999 or more lose next to none",)
-    if found.d == 2 and not found.noise.is_gaussian:
+    if problem.d == 2 and not problem.noise.is_gaussian:
         warnings += (TWO_CELLS,)
-    warnings += source_warnings(found.counts, source)
-    noisy = found.noisy(source)
-    replicates = null_counts(stream, found.n, found.p0, found.noise, m)
+    warnings += source_warnings(problem.counts, source)
+    noisy = problem.noisy(source)
+    replicates = null_counts(stream, problem.n, problem.p0, problem.noise, m)
     # One call for all, so that equal counts give equal floats and ties are counted as ties.
-    values = compute(np.vstack([noisy, replicates]), found.n, found.p0, found.noise.variance)
+    values = compute(np.vstack([noisy, replicates]), problem.n, problem.p0, problem.noise.variance)
     observed = float(values[0])
     name = "MCGOF" if statistic == "pearson" else f"MCGOF ({statistic})"
-    return found.result(
+    return problem.result(
         name,
         observed,
         p_value(observed, values[1:]),
-        critical_value(values[1:], found.alpha),
+        critical_value(values[1:], problem.alpha),
         "exact",
         warnings,
         {"m": m, "statistic": statistic, "noisy_counts": noisy},

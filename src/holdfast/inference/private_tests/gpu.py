@@ -80,7 +80,7 @@ def independence_p_values(
     generator = torch.Generator(device=device)
     generator.seed() if seed is None else generator.manual_seed(seed)
     r, c = tables.shape[1:]
-    found = np.full(len(tables), np.nan)
+    p_values = np.full(len(tables), np.nan)
     step = max(1, _BLOCK_CELLS // (m * r * c))
     for start in range(0, len(tables), step):
         block = torch.as_tensor(tables[start : start + step], device=device)
@@ -99,8 +99,8 @@ def independence_p_values(
         above = (values >= observed[good, None]).sum(dim=1)
         whole = ~torch.isnan(values).any(dim=1)
         answer = torch.where(whole, (1.0 + above.double()) / (m + 1), math.nan)
-        found[start + good.cpu().numpy()] = answer.cpu().numpy()
-    return found
+        p_values[start + good.cpu().numpy()] = answer.cpu().numpy()
+    return p_values
 
 
 def _statistic(torch: Any, tables: Any, n: int, least: float) -> tuple[Any, Any]:

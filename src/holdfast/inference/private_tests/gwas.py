@@ -272,9 +272,9 @@ def gwas_power(
     pooled = (sizes[0] * a + sizes[1] * b) / total
     seen = pooled > 0
     v = float(((sizes[0] * (a - pooled) ** 2 + sizes[1] * (b - pooled) ** 2)[seen] / pooled[seen]).sum())
-    found = shifted_tail(threshold(sd, alpha), sd, v)
+    power = shifted_tail(threshold(sd, alpha), sd, v)
     cost = ZCDP(law.cost.rho) if isinstance(law.cost, ZCDP) else law.cost
-    return Power("GWAS output perturbation", found, total, alpha, cost, v, "limit", "asymptotic")
+    return Power("GWAS output perturbation", power, total, alpha, cost, v, "limit", "asymptotic")
 
 
 def shifted_tail(t: float, sd: float, noncentrality: float) -> float:

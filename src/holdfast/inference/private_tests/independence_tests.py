@@ -178,7 +178,7 @@ def asymptotic_independence(
     >>> result.reject, result.level
     (True, 'asymptotic')
     """
-    found = question(
+    problem = question(
         counts,
         rho=rho,
         epsilon=epsilon,
@@ -191,24 +191,26 @@ def asymptotic_independence(
     )
     arguments.choice("kind", kind, ("corrected", "printed"))
     least = arguments.real("minimum_count", minimum_count, above=0)
-    need_gaussian(found.noise, "AsymptIndep")
-    warnings = small_alpha(found.alpha, "up to three times the nominal level")
+    need_gaussian(problem.noise, "AsymptIndep")
+    warnings = small_alpha(problem.alpha, "up to three times the nominal level")
     if least < MINIMUM_COUNT:
         warnings += (f"minimum_count = {least:g} is below 5, where no level was measured",)
     if kind == "printed":
         warnings += (CONSERVATIVE,)
-    warnings += source_warnings(found.counts, source)
+    warnings += source_warnings(problem.counts, source)
     name = f"AsymptIndep ({kind})"
-    noisy = found.noisy(source)
-    fitted = two_step_mle(noisy, found.n, minimum_count=least)
+    noisy = problem.noisy(source)
+    fitted = two_step_mle(noisy, problem.n, minimum_count=least)
     known: dict[str, Any] = {"noisy_counts": noisy}
     if not fitted.conclusive:
-        return found.null(name, f"a denoised count is below {least:g}", "asymptotic", warnings, known)
-    lam = weights(fitted.rows, fitted.columns, found.n, found.noise.variance, kind)
-    statistic = float(residual_statistic(noisy, found.n, fitted))
+        return problem.null(name, f"a denoised count is below {least:g}", "asymptotic", warnings, known)
+    lam = weights(fitted.rows, fitted.columns, problem.n, problem.noise.variance, kind)
+    statistic = float(residual_statistic(noisy, problem.n, fitted))
     p = min(max(float(mixture_sf(statistic, lam)), 0.0), 1.0)
     known |= {"weights": lam, "rows": fitted.rows, "columns": fitted.columns}
-    return found.result(name, statistic, p, float(mixture_quantile(found.alpha, lam)), "asymptotic", warnings, known)
+    return problem.result(
+        name, statistic, p, float(mixture_quantile(problem.alpha, lam)), "asymptotic", warnings, known
+    )
 
 
 def monte_carlo_independence(
@@ -261,7 +263,7 @@ def monte_carlo_independence(
     >>> monte_carlo_independence([[500, 500], [0, 0]], rho=1).null_returned
     'a denoised count is below 5. The release is spent; ...'
     """
-    found = question(
+    problem = question(
         counts,
         rho=rho,
         epsilon=epsilon,
@@ -272,28 +274,28 @@ def monte_carlo_independence(
         public_margins=public_margins,
         unit=unit,
     )
-    rank(m, found.alpha)
+    rank(m, problem.alpha)
     arguments.choice("on_null", on_null, ("redraw", "skip", "fail"))
     least = arguments.real("minimum_count", minimum_count, at_least=0)
-    stream, warnings = generator(rng), few_replicates(m) + source_warnings(found.counts, source)
-    noisy = found.noisy(source)
-    fitted = two_step_mle(noisy, found.n, minimum_count=least)
+    stream, warnings = generator(rng), few_replicates(m) + source_warnings(problem.counts, source)
+    noisy = problem.noisy(source)
+    fitted = two_step_mle(noisy, problem.n, minimum_count=least)
     known: dict[str, Any] = {"m": m, "on_null": on_null, "noisy_counts": noisy}
     if not fitted.conclusive:
         why = f"a denoised count is below {least:g}" if least > 0 else "a denoised row or column is empty"
-        return found.null("MCIndep", why, "empirical", warnings, known)
+        return problem.null("MCIndep", why, "empirical", warnings, known)
     # Of a batch of two, as the replicates are of a batch: the same table has the same statistic to the last bit.
-    observed = float(independence_statistic(np.stack([noisy, noisy]), found.n, minimum_count=least)[0])
+    observed = float(independence_statistic(np.stack([noisy, noisy]), problem.n, minimum_count=least)[0])
     p = fitted.probabilities.ravel()
     p = p / p.sum()
 
     def draw(count: int) -> Any:
-        tables = null_counts(stream, found.n, p, found.noise, count, exact=False).reshape(count, *noisy.shape)
-        return independence_statistic(tables, found.n, minimum_count=least)
+        tables = null_counts(stream, problem.n, p, problem.noise, count, exact=False).reshape(count, *noisy.shape)
+        return independence_statistic(tables, problem.n, minimum_count=least)
 
     replicates = resample(draw, m, on_null=on_null)
     known |= {"rows": fitted.rows, "columns": fitted.columns}
-    return found.ranked("MCIndep", observed, replicates, m, "empirical", warnings, known)
+    return problem.ranked("MCIndep", observed, replicates, m, "empirical", warnings, known)
 
 
 IndependenceMethod = Literal[
@@ -455,11 +457,11 @@ def homogeneity(
     shared: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "noise": noise, "alpha": alpha, "source": source}
     shared |= {"public_margins": side, "sizes": sizes, "n": n, "neighbours": neighbours}
     method = _default(method, counts, epsilon, noise)
-    found = _general(checked, model, method, m, on_null, minimum_expected, rng, shared, "homogeneity")
+    result = _general(checked, model, method, m, on_null, minimum_expected, rng, shared, "homogeneity")
     if groups == "rows":
-        return found
-    upright = {name: found.details[name].T for name in ("noisy_counts", "fitted") if name in found.details}
-    return replace(found, details=dict(found.details) | upright)
+        return result
+    upright = {name: result.details[name].T for name in ("noisy_counts", "fitted") if name in result.details}
+    return replace(result, details=dict(result.details) | upright)
 
 
 def symmetry(
@@ -561,10 +563,10 @@ def _general(
     what: str,
 ) -> TestResult:
     if method == "monte-carlo-projected":
-        found = mc_minimum_chi_square(counts, model, m=m, on_null=on_null, minimum_expected=minimum, rng=rng, **shared)
+        result = mc_minimum_chi_square(counts, model, m=m, on_null=on_null, minimum_expected=minimum, rng=rng, **shared)
     else:
-        found = minimum_chi_square(counts, model, projected=method == "projected", minimum_expected=minimum, **shared)
-    return replace(found, test=found.test.replace("minimum chi-square", what))
+        result = minimum_chi_square(counts, model, projected=method == "projected", minimum_expected=minimum, **shared)
+    return replace(result, test=result.test.replace("minimum chi-square", what))
 
 
 SimulatedIndependence = Literal[
@@ -686,14 +688,16 @@ def independence_batch(
             lam = weights(fitted.rows[good], fitted.columns[good], n, noise.variance, kind)
             p[good] = np.clip(mixture_sf(statistic[good], lam), 0.0, 1.0)
         return _decided(statistic, p, alpha)
-    found = fit(flat, sizes, noise.variance, model, minimum)
+    fitting = fit(flat, sizes, noise.variance, model, minimum)
     if method == "monte-carlo-projected":
         general = _minimum(model, sizes, noise.variance, minimum)
-        return bootstrap(found.projected, found.probabilities, sizes, noise, general, alpha, m, on_null, rng)
-    statistic = found.projected if method == "projected" else np.where(found.conclusive, found.nonprojected, np.nan)
+        return bootstrap(fitting.projected, fitting.probabilities, sizes, noise, general, alpha, m, on_null, rng)
+    statistic = (
+        fitting.projected if method == "projected" else np.where(fitting.conclusive, fitting.nonprojected, np.nan)
+    )
     p = np.full(trials, np.nan)
     degrees = degrees_of_freedom(model, method == "projected")
-    p[found.conclusive] = chi_square_sf(statistic[found.conclusive], degrees)
+    p[fitting.conclusive] = chi_square_sf(statistic[fitting.conclusive], degrees)
     return _decided(statistic, p, alpha)
 
 
@@ -759,16 +763,16 @@ def _draw(
 
 def _pearson(n: int, r: int, c: int, minimum: float) -> Callable[[Array], Array]:
     def statistic(tables: Array) -> Array:
-        found: Array = independence_statistic(tables.reshape(-1, r, c), n, minimum_count=minimum)
-        return found
+        statistics: Array = independence_statistic(tables.reshape(-1, r, c), n, minimum_count=minimum)
+        return statistics
 
     return statistic
 
 
 def _minimum(model: NullModel, sizes: Array, variance: float, minimum: float) -> Callable[[Array], Array]:
     def statistic(tables: Array) -> Array:
-        found: Array = fit(tables, sizes, variance, model, minimum).projected
-        return found
+        statistics: Array = fit(tables, sizes, variance, model, minimum).projected
+        return statistics
 
     return statistic
 

@@ -156,8 +156,8 @@ def total_excess(noisy: Array, sizes: Array, variance: float) -> Array:
     off = np.square(noisy.sum(axis=-1) - sizes).sum(axis=-1)
     if variance == 0:
         return np.where(off > 0, np.inf, 0.0)
-    found: Array = off / (noisy.shape[-1] * variance)
-    return found
+    excess: Array = off / (noisy.shape[-1] * variance)
+    return excess
 
 
 def _minimise(x: Array, theta: Array, white: Whitening, model: NullModel) -> tuple[Array, Array]:
@@ -392,7 +392,7 @@ def minimise_user(x: Array, first: Array, white: Whitening, model: UserModel) ->
 
     best: tuple[Array, float] | None = None
     for begin in (first, *(np.asarray(s, dtype=np.float64).reshape(-1) for s in model.more_starts)):
-        found = least_squares(
+        fitted = least_squares(
             residual,
             np.clip(begin, *model.bounds),
             jac="3-point" if slope is None else derivative,
@@ -402,8 +402,8 @@ def minimise_user(x: Array, first: Array, white: Whitening, model: UserModel) ->
             ftol=1e-14,
             gtol=1e-14,
         )
-        if best is None or 2 * found.cost < best[1]:
-            best = found.x, float(2 * found.cost)
+        if best is None or 2 * fitted.cost < best[1]:
+            best = fitted.x, float(2 * fitted.cost)
     assert best is not None
     return best
 
@@ -521,7 +521,7 @@ def ask(
         raise InvalidParameter(f"model must be a null model, got a {type(model).__name__}")
     if degrees_of_freedom(model) < 1:
         raise InvalidParameter(f"{model.name} leaves no degree of freedom, because every table fits it")
-    found = question(
+    problem = question(
         counts,
         rho=rho,
         epsilon=epsilon,
@@ -533,9 +533,11 @@ def ask(
         public_margins=public_margins,
         unit=unit,
     )
-    if int(np.prod(found.shape)) != model.groups * model.cells or (model.groups > 1 and found.shape[0] != model.groups):
+    if int(np.prod(problem.shape)) != model.groups * model.cells or (
+        model.groups > 1 and problem.shape[0] != model.groups
+    ):
         raise InvalidParameter(f"counts must have {model.groups * model.cells} cells for {model.name}")
-    return found, np.array([float(found.n)])
+    return problem, np.array([float(problem.n)])
 
 
 def _is_table(counts: Any) -> bool:
@@ -607,7 +609,7 @@ def minimum_chi_square(
     >>> result.reject, result.details["degrees"], result.level
     (True, 1, 'asymptotic')
     """
-    found, totals = ask(
+    problem, totals = ask(
         counts,
         model,
         rho=rho,
@@ -620,31 +622,31 @@ def minimum_chi_square(
         unit=unit,
     )
     name = f"{'projected' if projected else 'nonprojected'} minimum chi-square"
-    need_gaussian(found.noise, name)
+    need_gaussian(problem.noise, name)
     if not projected:
-        refuse_lattice(found.noise)
+        refuse_lattice(problem.noise)
     least = arguments.real("minimum_expected", minimum_expected, at_least=0)
-    if isinstance(model, Simple) and found.n * model.probabilities(np.zeros(0)).min() <= least:
+    if isinstance(model, Simple) and problem.n * model.probabilities(np.zeros(0)).min() <= least:
         raise InvalidParameter(
             f"counts are too few for a given distribution: an expected count, which is public, is at most "
             f"{least:g}; use gof"
         )
-    totals = group_sizes(found, model, sizes, totals)
-    warnings = small_alpha(found.alpha, "about twice the nominal level")
+    totals = group_sizes(problem, model, sizes, totals)
+    warnings = small_alpha(problem.alpha, "about twice the nominal level")
     if least < MINIMUM_EXPECTED:
         warnings += (f"minimum_expected = {least:g} is below 5: levels of .0655 for .05 were seen without the rule",)
-    warnings += source_warnings(found.counts, source)
-    noisy = found.noisy(source)
+    warnings += source_warnings(problem.counts, source)
+    noisy = problem.noisy(source)
     shaped = noisy.reshape(model.groups, model.cells)
-    fitted = fit_model(shaped, model, sizes=totals, variance=found.noise.variance, minimum_expected=least)
+    fitted = fit_model(shaped, model, sizes=totals, variance=problem.noise.variance, minimum_expected=least)
     degrees = degrees_of_freedom(model, projected)
     known: dict[str, Any] = {"model": model.name, "degrees": degrees, "noisy_counts": noisy}
     if not fitted.conclusive:
-        return found.null(name, f"an expected count is at most {least:g}", "asymptotic", warnings, known)
+        return problem.null(name, f"an expected count is at most {least:g}", "asymptotic", warnings, known)
     statistic = float(fitted.projected if projected else fitted.nonprojected)
     known |= {"estimate": fitted.theta, "fitted": fitted.probabilities.reshape(noisy.shape)}
-    critical = chi_square_critical(degrees, found.alpha)
-    return found.result(name, statistic, chi_square_sf(statistic, degrees), critical, "asymptotic", warnings, known)
+    critical = chi_square_critical(degrees, problem.alpha)
+    return problem.result(name, statistic, chi_square_sf(statistic, degrees), critical, "asymptotic", warnings, known)
 
 
 def group_sizes(found: Question, model: Model, sizes: Any, whole: Array) -> Array:
@@ -727,7 +729,7 @@ def mc_minimum_chi_square(
     >>> result.reject, result.level
     (True, 'empirical')
     """
-    found, totals = ask(
+    problem, totals = ask(
         counts,
         model,
         rho=rho,
@@ -739,32 +741,32 @@ def mc_minimum_chi_square(
         public_margins=public_margins,
         unit=unit,
     )
-    rank(m, found.alpha)
+    rank(m, problem.alpha)
     arguments.choice("on_null", on_null, ("redraw", "skip", "fail"))
     simple = isinstance(model, Simple)
     least = 0.0 if simple else arguments.real("minimum_expected", minimum_expected, at_least=0)
-    totals = group_sizes(found, model, sizes, totals)
+    totals = group_sizes(problem, model, sizes, totals)
     level: Level = "exact" if simple else "empirical"
     name = f"MC {'projected' if projected else 'nonprojected'} minimum chi-square"
-    stream, warnings = generator(rng), few_replicates(m) + source_warnings(found.counts, source)
-    noisy = found.noisy(source)
+    stream, warnings = generator(rng), few_replicates(m) + source_warnings(problem.counts, source)
+    noisy = problem.noisy(source)
     shape = (model.groups, model.cells)
     whole = totals.astype(np.int64)
 
     def statistics(tables: Any) -> Any:
-        fitted = fit_model(tables, model, sizes=totals, variance=found.noise.variance, minimum_expected=least)
+        fitted = fit_model(tables, model, sizes=totals, variance=problem.noise.variance, minimum_expected=least)
         return fitted, fitted.projected if projected else fitted.nonprojected
 
     fitted, values = statistics(noisy.reshape(1, *shape))
     known: dict[str, Any] = {"model": model.name, "degrees": degrees_of_freedom(model, projected)}
     known |= {"m": m, "on_null": on_null, "noisy_counts": noisy}
     if not fitted.conclusive[0]:
-        return found.null(name, f"an expected count is at most {least:g}", level, warnings, known)
+        return problem.null(name, f"an expected count is at most {least:g}", level, warnings, known)
     p = np.maximum(fitted.probabilities[0], 0.0)
     p = p / p.sum(axis=-1, keepdims=True)
     # The exact distribution of the release where the level is a theorem; elsewhere its continuous ideal, which is
     # faster.
-    draw_noise = found.noise.resample if simple else found.noise.sample
+    draw_noise = problem.noise.resample if simple else problem.noise.sample
 
     def draw(count: int) -> Any:
         tables = stream.multinomial(whole, p, size=(count, model.groups)) + draw_noise(stream, (count, *shape))
@@ -773,4 +775,4 @@ def mc_minimum_chi_square(
     replicates = resample(draw, m, on_null=on_null)
     known |= {"estimate": fitted.theta[0], "fitted": fitted.probabilities[0].reshape(noisy.shape)}
     # Equal tables may differ in the last bits by the shape of their batch; the slack counts them as the ties they are.
-    return found.ranked(name, float(values[0]), replicates, m, level, warnings, known, slack=_TIE)
+    return problem.ranked(name, float(values[0]), replicates, m, level, warnings, known, slack=_TIE)

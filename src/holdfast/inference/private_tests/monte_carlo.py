@@ -68,15 +68,15 @@ def p_value(observed: Any, replicates: NDArray[np.float64]) -> Any:
     0.6
     """
     above = np.count_nonzero(replicates >= np.asarray(observed)[..., None], axis=-1)
-    found = (1.0 + above) / (replicates.shape[-1] + 1)
-    return float(found) if np.ndim(found) == 0 else found
+    p = (1.0 + above) / (replicates.shape[-1] + 1)
+    return float(p) if np.ndim(p) == 0 else p
 
 
 def critical_value(replicates: NDArray[np.float64], alpha: float) -> Any:
     """Return the `rank(m, alpha)`-th smallest replicate, over the last axis."""
     place = rank(replicates.shape[-1], alpha) - 1
-    found = np.partition(replicates, place, axis=-1)[..., place]
-    return float(found) if np.ndim(found) == 0 else found
+    critical = np.partition(replicates, place, axis=-1)[..., place]
+    return float(critical) if np.ndim(critical) == 0 else critical
 
 
 def rejects(p: Any, alpha: float) -> Any:
@@ -89,8 +89,8 @@ def rejects(p: Any, alpha: float) -> Any:
     >>> rejects(3 / 60, 0.05), rejects(30 / 600, 0.05), rejects(0.0501, 0.05)
     (True, True, False)
     """
-    found = np.asarray(p) <= alpha * (1 + 4 * np.finfo(float).eps)
-    return bool(found) if np.ndim(found) == 0 else found
+    rejected = np.asarray(p) <= alpha * (1 + 4 * np.finfo(float).eps)
+    return bool(rejected) if np.ndim(rejected) == 0 else rejected
 
 
 def null_counts(
@@ -158,7 +158,7 @@ def resample(
     arguments.choice("on_null", on_null, ("redraw", "skip", "fail"))
     values = np.asarray(draw(m), dtype=np.float64)
     keep = ~np.isnan(values)
-    drawn, found = m, [values[keep]]
+    drawn, batches = m, [values[keep]]
     have = int(np.count_nonzero(keep))
     none = np.empty(0)
     if have < m and on_null == "fail":
@@ -176,9 +176,9 @@ def resample(
         values = values[~np.isnan(values)]
         drawn += ask
         have += values.size
-        found.append(values)
-    kept = np.concatenate(found)
-    return Resampled(kept[:m], drawn, drawn - have)
+        batches.append(values)
+    conclusive = np.concatenate(batches)
+    return Resampled(conclusive[:m], drawn, drawn - have)
 
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:

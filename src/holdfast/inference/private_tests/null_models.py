@@ -127,8 +127,8 @@ def independence_statistic(noisy: Any, n: int, *, minimum_count: float = MINIMUM
     least = arguments.real("minimum_count", minimum_count, at_least=0)
     if least > 0 and table.ndim > 2 and table.size > 0 and min(table.shape[-2:]) > 1:
         return _many_statistics(table, arguments.whole("n", n, at_least=1), least)
-    found = residual_statistic(table, n, two_step_mle(table, n, minimum_count=minimum_count))
-    return float(found) if np.ndim(found) == 0 else found
+    statistic = residual_statistic(table, n, two_step_mle(table, n, minimum_count=minimum_count))
+    return float(statistic) if np.ndim(statistic) == 0 else statistic
 
 
 def _many_statistics(tables: Array, n: int, least: float) -> Array:
@@ -270,11 +270,11 @@ class Independence(NullModel):
 
     def jacobian(self, theta: Array) -> Array:
         """Each cell depends on one row and one column."""
-        found = np.zeros((*theta.shape[:-1], self.r, self.c, self.r + self.c))
+        slopes = np.zeros((*theta.shape[:-1], self.r, self.c, self.r + self.c))
         i, j = np.arange(self.r), np.arange(self.c)
-        found[..., i, :, i] = np.broadcast_to(theta[..., self.r :], (self.r, *theta.shape[:-1], self.c))
-        found[..., :, j, self.r + j] = np.broadcast_to(theta[..., : self.r, None], (*theta.shape[:-1], self.r, self.c))
-        return found.reshape(*theta.shape[:-1], 1, self.cells, self.r + self.c)
+        slopes[..., i, :, i] = np.broadcast_to(theta[..., self.r :], (self.r, *theta.shape[:-1], self.c))
+        slopes[..., :, j, self.r + j] = np.broadcast_to(theta[..., : self.r, None], (*theta.shape[:-1], self.r, self.c))
+        return slopes.reshape(*theta.shape[:-1], 1, self.cells, self.r + self.c)
 
     def start(self, noisy: Array) -> Array:
         """Noisy margins over the noisy total."""
@@ -335,16 +335,16 @@ class HardyWeinberg(NullModel):
 
     def probabilities(self, theta: Array) -> Array:
         """`q_i^2` and `2 q_i q_j`."""
-        found: Array = (self._times * theta[..., self._first] * theta[..., self._second])[..., None, :]
-        return found
+        law: Array = (self._times * theta[..., self._first] * theta[..., self._second])[..., None, :]
+        return law
 
     def jacobian(self, theta: Array) -> Array:
         """Of the same products."""
-        found = np.zeros((*theta.shape[:-1], self.cells, self.alleles))
+        slopes = np.zeros((*theta.shape[:-1], self.cells, self.alleles))
         cell = np.arange(self.cells)
-        found[..., cell, self._first] += self._times * theta[..., self._second]
-        found[..., cell, self._second] += self._times * theta[..., self._first]
-        return found[..., None, :, :]
+        slopes[..., cell, self._first] += self._times * theta[..., self._second]
+        slopes[..., cell, self._second] += self._times * theta[..., self._first]
+        return slopes[..., None, :, :]
 
     def start(self, noisy: Array) -> Array:
         """Allele proportions of the noisy genotypes."""
@@ -353,8 +353,8 @@ class HardyWeinberg(NullModel):
         for a in range(self.alleles):
             holds = (self._first == a).astype(float) + (self._second == a)
             alleles[..., a] = counts @ holds
-        found: Array = alleles / (2 * counts.sum(axis=-1)[..., None])
-        return found
+        shares: Array = alleles / (2 * counts.sum(axis=-1)[..., None])
+        return shares
 
 
 class Symmetry(NullModel):
@@ -381,8 +381,8 @@ class Symmetry(NullModel):
 
     def probabilities(self, theta: Array) -> Array:
         """Half of each pair's probability in each of its cells."""
-        found: Array = (theta @ self._share.T)[..., None, :]
-        return found
+        law: Array = (theta @ self._share.T)[..., None, :]
+        return law
 
     def jacobian(self, theta: Array) -> Array:
         """Constant: the model is linear."""
@@ -391,5 +391,5 @@ class Symmetry(NullModel):
     def start(self, noisy: Array) -> Array:
         """Proportions of the unordered pairs."""
         counts = noisy[..., 0, :]
-        found: Array = counts @ (self._share > 0) / counts.sum(axis=-1)[..., None]
-        return found
+        shares: Array = counts @ (self._share > 0) / counts.sum(axis=-1)[..., None]
+        return shares

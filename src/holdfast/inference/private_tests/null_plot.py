@@ -233,13 +233,13 @@ def _draws(result: TestResult, p0: Any, shape: tuple[int, int] | None, rng: np.r
     if "fitted" in known and "independence" in result.test:
         p = np.maximum(known["fitted"], 0.0).reshape(_shape(shape, known["fitted"]))
         drawn = null_counts(rng, n, (p / p.sum()).ravel(), noise, _DRAWS // 4, exact=False)
-        found = fit_model(drawn, Independence(*p.shape), n=n, variance=noise.variance).projected
-        return np.asarray(found[~np.isnan(found)])
+        statistics = fit_model(drawn, Independence(*p.shape), n=n, variance=noise.variance).projected
+        return np.asarray(statistics[~np.isnan(statistics)])
     if "rows" in known:
         p = np.outer(known["rows"], known["columns"])
         drawn = null_counts(rng, n, (p / p.sum()).ravel(), noise, _DRAWS // 4, exact=False).reshape(-1, *p.shape)
-        found = independence_statistic(drawn, n)
-        return np.asarray(found[~np.isnan(found)])
+        statistics = independence_statistic(drawn, n)
+        return np.asarray(statistics[~np.isnan(statistics)])
     raise InvalidParameter(f"the null distribution of {result.test} is not known to this plot")
 
 

@@ -46,9 +46,9 @@ def worst_direction(p0: Any, c: float = 0.0) -> Array:
     # c I moves every eigenvalue alike; only what sums to zero is a change of p0.
     centre = np.eye(null.size) - 1 / null.size
     _, vectors = np.linalg.eigh(centre @ (multinomial(null) + c * np.eye(null.size)) @ centre)
-    found: Array = vectors[:, -1] - vectors[:, -1].mean()
-    found = found / np.linalg.norm(found)
-    return found
+    direction: Array = vectors[:, -1] - vectors[:, -1].mean()
+    direction = direction / np.linalg.norm(direction)
+    return direction
 
 
 def alternative(p0: Any, effect: float, c: float = 0.0) -> Array:
@@ -68,8 +68,8 @@ def alternative(p0: Any, effect: float, c: float = 0.0) -> Array:
     step = step * w / np.sqrt((np.square(step) / null).sum())
     for signed in (step, -step):
         if np.all(null + signed >= 0):
-            found: Array = null + signed
-            return np.asarray(found / found.sum())
+            law: Array = null + signed
+            return np.asarray(law / law.sum())
     raise InvalidParameter(f"effect must be smaller, got {w:g}: it makes a probability negative or above 1. Or give p1")
 
 
@@ -79,16 +79,16 @@ def dependent_table(rows: Array, columns: Array, effect: float) -> Array:
 
     def pattern(margin: Array) -> Array:
         step = np.where(np.arange(margin.size) % 2 == 0, 1.0, -1.0)
-        found: Array = margin * (step - step @ margin)
-        return found
+        tilt: Array = margin * (step - step @ margin)
+        return tilt
 
     product, delta = np.outer(rows, columns), np.outer(pattern(rows), pattern(columns))
-    found: Array = product + delta * w / np.sqrt((np.square(delta) / product).sum())
-    if not np.all(found >= 0):
+    table: Array = product + delta * w / np.sqrt((np.square(delta) / product).sum())
+    if not np.all(table >= 0):
         raise InvalidParameter(
             f"effect must be smaller, got {w:g}: it makes a probability negative or above 1. Or give p"
         )
-    return found
+    return table
 
 
 Predict = Callable[..., Power]
@@ -174,12 +174,12 @@ def sample_size(predict: Predict, power: float = 0.8, *, at_most: int = _MOST_RE
     def reached(n: int) -> bool:
         return predict(n=n, **setting).power >= target
 
-    found = first_whole(reached, 2, limit=most)
-    if found is None:
+    fewest = first_whole(reached, 2, limit=most)
+    if fewest is None:
         raise GuaranteeUnavailable(
             f"no n up to {most} gives power {target:g}: make the alternative larger or the target smaller"
         )
-    return Planned("n", found, target, predict(n=found, **setting))
+    return Planned("n", fewest, target, predict(n=fewest, **setting))
 
 
 def budget(
@@ -341,10 +341,10 @@ class WhichTest:
 
     def __str__(self) -> str:
         lines = [self.question]
-        for found in self.candidates:
-            p = found.predicted
-            more = "" if found.n_needed is None else f", power {self.target:g} from n = {found.n_needed}"
-            lines.append(f"{found.trust:<8}{p.test:<50}power {p.power:.3f}, level {p.level}{more}")
+        for candidate in self.candidates:
+            p = candidate.predicted
+            more = "" if candidate.n_needed is None else f", power {self.target:g} from n = {candidate.n_needed}"
+            lines.append(f"{candidate.trust:<8}{p.test:<50}power {p.power:.3f}, level {p.level}{more}")
         return "\n".join(lines)
 
 
@@ -526,8 +526,8 @@ class _Table:
 
     def sorted(self, question: str) -> WhichTest:
         order = {"central": 0, "local": 1, "none": 2}
-        found = sorted(self.found, key=lambda c: (order[c.trust], -round(c.predicted.power, 6)))
-        return WhichTest(question, tuple(found), self.target, tuple(self.left_out))
+        candidates = sorted(self.found, key=lambda c: (order[c.trust], -round(c.predicted.power, 6)))
+        return WhichTest(question, tuple(candidates), self.target, tuple(self.left_out))
 
 
 def _or_none(solve: Callable[[], Planned]) -> float | None:
@@ -540,8 +540,8 @@ def _or_none(solve: Callable[[], Planned]) -> float | None:
 def _binomial(n: int, theta0: float, theta1: float, epsilon: Rational, alpha: float) -> Power:
     from holdfast.accounting.costs import PureDP
 
-    found = binomial_power(n, theta0, theta1, epsilon=epsilon, alpha=alpha)
-    return Power("binomial (two-sided)", found, n, alpha, PureDP(float(epsilon)), None, "exact", "exact")
+    power = binomial_power(n, theta0, theta1, epsilon=epsilon, alpha=alpha)
+    return Power("binomial (two-sided)", power, n, alpha, PureDP(float(epsilon)), None, "exact", "exact")
 
 
 def _pure(rho: Any) -> float:

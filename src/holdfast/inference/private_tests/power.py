@@ -122,16 +122,16 @@ def quadratic_power(
     mean of the powers at those levels.
     """
     under = test.threshold or quadratic_law(test, np.zeros_like(shift), test.null).weights
-    found = quadratic_law(test, shift, covariance)
-    signal = float(np.dot(found.weights, found.noncentrality)) + found.constant
-    size = signal * len(found.weights) / max(float(np.sum(found.weights)), 1e-300)
+    law = quadratic_law(test, shift, covariance)
+    signal = float(np.dot(law.weights, law.noncentrality)) + law.constant
+    size = signal * len(law.weights) / max(float(np.sum(law.weights)), 1e-300)
     if m is None:
-        return found.sf(critical(under, alpha)), size
+        return law.sf(critical(under, alpha)), size
     levels, masses = threshold_levels(m, alpha)
     # One vectorised pass over a grid of thresholds; the power is smooth in the logarithm of the level.
     points = np.linspace(critical(under, float(levels.max())), critical(under, float(levels.min())), _GRID)
     reached = np.log(_upper(points, Law(under, (0.0,) * len(under))))
-    powers = np.interp(np.log(levels), reached[::-1], _upper(points, found)[::-1])
+    powers = np.interp(np.log(levels), reached[::-1], _upper(points, law)[::-1])
     return float(masses @ powers), size
 
 
@@ -170,8 +170,8 @@ def limit_power(
     def values(at: Array, spread: Array) -> Array:
         size, vectors = np.linalg.eigh(spread)
         v = at + normal @ (vectors * np.sqrt(np.maximum(size, 0.0))).T + laplace * noise
-        found: Array = np.square(v @ test.root.T).sum(axis=1)
-        return found
+        statistics: Array = np.square(v @ test.root.T).sum(axis=1)
+        return statistics
 
     under = np.sort(values(np.zeros(cells), test.null))
     above = np.sort(values(shift, covariance))
@@ -186,8 +186,8 @@ def _upper(points: Array, law: Law) -> Array:
         return np.ones(points.size)
     if not law.weights:
         return (points < law.constant).astype(np.float64)
-    found = mixture_sf(np.maximum(points - law.constant, 0.0), law.weights, noncentrality=law.noncentrality)
-    return np.asarray(np.clip(found, 0.0, 1.0))
+    tails = mixture_sf(np.maximum(points - law.constant, 0.0), law.weights, noncentrality=law.noncentrality)
+    return np.asarray(np.clip(tails, 0.0, 1.0))
 
 
 @lru_cache(maxsize=4)
@@ -407,12 +407,12 @@ def gof_power(
     test = _quadratic(method, null, size, variance)
     shift, spread = truth - null, multinomial(truth if at == "alternative" else null) / size
     if law is not None and not law.is_gaussian:
-        found = limit_power(test, shift, spread, np.full(null.size, np.sqrt(variance) / size), alpha, m=replicates)
-        return simulated_power(name, found, LIMIT_DRAWS, known, warnings, how="simulated limit")
+        power = limit_power(test, shift, spread, np.full(null.size, np.sqrt(variance) / size), alpha, m=replicates)
+        return simulated_power(name, power, LIMIT_DRAWS, known, warnings, how="simulated limit")
     own = np.eye(null.size) * variance / size**2
     test = Quadratic(test.root, test.null + own, test.extra)
-    found, noncentrality = quadratic_power(test, shift, spread + own, alpha, m=replicates)
-    return Power(name, found, noncentrality=noncentrality, how="limit", warnings=warnings, **known)
+    power, noncentrality = quadratic_power(test, shift, spread + own, alpha, m=replicates)
+    return Power(name, power, noncentrality=noncentrality, how="limit", warnings=warnings, **known)
 
 
 def gof_moments(
@@ -453,9 +453,9 @@ def gof_moments(
     if not law.is_gaussian:
         raise InvalidParameter("noise must be Gaussian: the variance is that of a quadratic form of normals")
     spread = multinomial(truth if at == "alternative" else null) / size + np.eye(null.size) * law.variance / size**2
-    found = quadratic_law(_quadratic(method, null, size, law.variance), truth - null, spread)
-    mean, variance = mixture_moments(found.weights, noncentrality=found.noncentrality)
-    return mean + found.constant, variance
+    form = quadratic_law(_quadratic(method, null, size, law.variance), truth - null, spread)
+    mean, variance = mixture_moments(form.weights, noncentrality=form.noncentrality)
+    return mean + form.constant, variance
 
 
 def _quadratic(method: str, null: Array, n: int, variance: float) -> Quadratic:
@@ -730,20 +730,20 @@ def _evaluate(
         spread = _blocks([multinomial(row) / size for row, size in zip(truth, sizes, strict=True)])
     deviation = np.repeat(np.sqrt(variance) / sizes, model.cells)
     if law is not None and not law.is_gaussian:
-        found = limit_power(test, shift, spread, deviation, alpha, m=m)
-        return simulated_power(name, found, LIMIT_DRAWS, known, warnings, how="simulated limit")
+        power = limit_power(test, shift, spread, deviation, alpha, m=m)
+        return simulated_power(name, power, LIMIT_DRAWS, known, warnings, how="simulated limit")
     own = np.diag(np.square(deviation))
     whole = Quadratic(test.root, test.null + own, test.extra, test.threshold)
-    found, noncentrality = quadratic_power(whole, shift, spread + own, alpha, m=m)
-    return Power(name, found, noncentrality=noncentrality, how="limit", warnings=warnings, **known)
+    power, noncentrality = quadratic_power(whole, shift, spread + own, alpha, m=m)
+    return Power(name, power, noncentrality=noncentrality, how="limit", warnings=warnings, **known)
 
 
 def _residual(rows: Array, columns: Array) -> Array:
     """`K = I - L Pi` of the corrected AsymptIndep: the residual of the two-step fit as a map of the noisy table."""
     r, c = rows.size, columns.size
     fitted = np.kron(np.eye(r), np.outer(columns, np.ones(c))) + np.kron(np.outer(rows, np.ones(r)), np.eye(c))
-    found: Array = np.eye(r * c) - fitted @ (np.eye(r * c) - 1 / (r * c))
-    return found
+    residual: Array = np.eye(r * c) - fitted @ (np.eye(r * c) - 1 / (r * c))
+    return residual
 
 
 def _rule_of_thumb(
@@ -811,5 +811,5 @@ def _refuse(law: NoiseLaw, method: str) -> None:
 def _blocks(parts: list[Array]) -> Array:
     from scipy.linalg import block_diag
 
-    found: Array = block_diag(*parts)
-    return found
+    matrix: Array = block_diag(*parts)
+    return matrix

@@ -323,10 +323,10 @@ def signed_rank(
 
     def null(k: int) -> NDArray[np.int64]:
         places = np.arange(1, n + 1)
-        found = np.empty(k, dtype=np.int64)
+        sums = np.empty(k, dtype=np.int64)
         for block in blocks(k, n):
-            found[block] = stream.integers(0, 2, size=(block.stop - block.start, n), dtype=np.int8) @ places
-        return found
+            sums[block] = stream.integers(0, 2, size=(block.stop - block.start, n), dtype=np.int8) @ places
+        return sums
 
     return simulated_test(
         f"signed-rank ({alternative})",

@@ -149,13 +149,13 @@ def independence_reach(n: int, shape: tuple[int, int], noise: NoiseLaw, level: f
 
     if noise.is_gaussian and level >= LEAST_LIMIT_LEVEL:
         least = _limit_least_p(n, shape, noise)
-        found = Reach(level, "projected", m, least, "asymptotic", inconclusive_share(n, shape, noise))
+        reach = Reach(level, "projected", m, least, "asymptotic", inconclusive_share(n, shape, noise))
     elif not noise.is_gaussian and _reached(m, level):
         share = inconclusive_share(n, shape, noise)
-        found = Reach(level, "monte-carlo-projected", m, 1 / (m + 1), "empirical", share)
+        reach = Reach(level, "monte-carlo-projected", m, 1 / (m + 1), "empirical", share)
     else:
-        found = Reach(level, "cell-bounds", m, least_p(noise), "exact")
-    return _advised(found, _small_cells(found, n, shape, noise), least_p, noise)
+        reach = Reach(level, "cell-bounds", m, least_p(noise), "exact")
+    return _advised(reach, _small_cells(reach, n, shape, noise), least_p, noise)
 
 
 @lru_cache(maxsize=512)
@@ -245,11 +245,11 @@ def _first(works: Callable[[int], bool], many: int) -> int | None:
 def _tables_below(shape: tuple[int, int]) -> list[tuple[int, int]]:
     """Smaller and smaller tables, the longer side made shorter by one each time, down to 2 by 2."""
     r, c = shape
-    found = []
+    shapes = []
     while max(r, c) > 2:
         r, c = (r - 1, c) if r >= c else (r, c - 1)
-        found.append((r, c))
-    return found
+        shapes.append((r, c))
+    return shapes
 
 
 def _scaled(noise: NoiseLaw, factor: int) -> NoiseLaw:

@@ -229,9 +229,9 @@ def ranks(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.i
     [3, 1, 2]
     """
     keys = rng.permutation(values.size)
-    found = np.empty(values.size, dtype=np.int64)
-    found[np.lexsort((keys, values))] = np.arange(1, values.size + 1)
-    return found
+    places = np.empty(values.size, dtype=np.int64)
+    places[np.lexsort((keys, values))] = np.arange(1, values.size + 1)
+    return places
 
 
 def shuffled(
@@ -240,12 +240,12 @@ def shuffled(
     """`null(k)`: the statistic of k random arrangements of the ranks 1 to n, in blocks of bounded memory."""
 
     def null(k: int) -> NDArray[np.int64]:
-        found = np.empty(k, dtype=np.int64)
+        statistics = np.empty(k, dtype=np.int64)
         order = np.arange(1, n + 1)
         for block in blocks(k, n):
             rows = block.stop - block.start
-            found[block] = statistic(rng.permuted(np.broadcast_to(order, (rows, n)), axis=1))
-        return found
+            statistics[block] = statistic(rng.permuted(np.broadcast_to(order, (rows, n)), axis=1))
+        return statistics
 
     return null
 

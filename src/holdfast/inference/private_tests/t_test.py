@@ -108,11 +108,11 @@ def anova(
     alpha, stream = arguments.probability("alpha", alpha), generator(rng)
 
     def rearranged(k: int) -> NDArray[np.int64]:
-        found = np.empty(k, dtype=np.int64)
+        statistics = np.empty(k, dtype=np.int64)
         for block in blocks(k, values.size):
             rows = np.broadcast_to(values, (block.stop - block.start, values.size))
-            found[block] = between_statistic(stream.permuted(rows, axis=1), sizes)
-        return found
+            statistics[block] = between_statistic(stream.permuted(rows, axis=1), sizes)
+        return statistics
 
     return permutation_decision(
         "ANOVA (absolute, permutation)",
@@ -184,11 +184,11 @@ def two_sample(
         return np.asarray(side(values.size * rows[..., :count].sum(axis=-1) - count * total))
 
     def rearranged(k: int) -> NDArray[np.int64]:
-        found = np.empty(k, dtype=np.int64)
+        statistics = np.empty(k, dtype=np.int64)
         for block in blocks(k, values.size):
             rows = np.broadcast_to(values, (block.stop - block.start, values.size))
-            found[block] = statistic(stream.permuted(rows, axis=1))
-        return found
+            statistics[block] = statistic(stream.permuted(rows, axis=1))
+        return statistics
 
     return permutation_decision(
         f"difference of means ({alternative}, permutation)",
@@ -266,11 +266,11 @@ def one_sample(
     alpha, stream = arguments.probability("alpha", alpha), generator(rng)
 
     def rearranged(k: int) -> NDArray[np.int64]:
-        found = np.empty(k, dtype=np.int64)
+        sums = np.empty(k, dtype=np.int64)
         for block in blocks(k, values.size):
             coins = stream.integers(0, 2, size=(block.stop - block.start, values.size), dtype=np.int8)
-            found[block] = 2 * (coins @ values) - values.sum()
-        return np.asarray(side(found))
+            sums[block] = 2 * (coins @ values) - values.sum()
+        return np.asarray(side(sums))
 
     return permutation_decision(
         f"one mean ({alternative}, sign flips)",

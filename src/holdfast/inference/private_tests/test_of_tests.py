@@ -158,13 +158,13 @@ def plan_groups(
     table = [(m, a, acceptance(m, a, alpha, noise)) for m in counts for a in GROUP_ALPHAS]
 
     def best(of: Callable[[int, float], float]) -> tuple[float, float, int, float]:
-        found = (-1.0, 0.0, 1, 0.5)
+        largest = (-1.0, 0.0, 1, 0.5)
         for m, level, phi in table:
             beta = arguments.probability("power", of(n // m, level), zero=True, one=True)
             whole = float(_binomial(m, beta) @ phi)
-            if whole > found[0]:
-                found = (whole, beta, m, level)
-        return found
+            if whole > largest[0]:
+                largest = (whole, beta, m, level)
+        return largest
 
     effect = None
     if power is None:
@@ -408,8 +408,8 @@ def _take(sample: Any, places: Any) -> Any:
 
 
 def _p_value(result: Any) -> float:
-    found = getattr(result, "pvalue", result)
-    return float(np.asarray(found, dtype=np.float64).reshape(()))
+    number = getattr(result, "pvalue", result)
+    return float(np.asarray(number, dtype=np.float64).reshape(()))
 
 
 def _rejects(test: PublicTest, parts: list[Any], level: float) -> bool:

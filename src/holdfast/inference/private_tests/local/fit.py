@@ -171,32 +171,32 @@ def general(
     >>> result.reject, result.details["degrees"], result.cost
     (True, 1, PureDP(epsilon=2.0))
     """
-    found = as_collected(answers, randomizer)
+    collected = as_collected(answers, randomizer)
     if not isinstance(model, (NullModel, UserModel)):
         raise InvalidParameter(f"model must be a null model, got a {type(model).__name__}")
-    if model.groups != 1 or model.cells != found.sums.size:
+    if model.groups != 1 or model.cells != collected.sums.size:
         raise InvalidParameter(
-            f"model must be of one group over {found.sums.size} categories, got {model.groups} over {model.cells}"
+            f"model must be of one group over {collected.sums.size} categories, got {model.groups} over {model.cells}"
         )
     level = arguments.probability("alpha", alpha)
     arguments.choice("denominator", denominator, ("fitted", "first"))
     least = arguments.real("minimum_expected", minimum_expected, at_least=0)
-    how = chosen(method, found)
+    how = chosen(method, collected)
     if how == "monte-carlo":
         rank(m, level)
     stream = generator(rng)
     degrees = model.cells - 1 - model.parameters
     if degrees < 1:
         raise InvalidParameter(f"{model.name} leaves no degree of freedom, because every histogram fits it")
-    channel, n = found.channel, found.n
+    channel, n = collected.channel, collected.n
     name = f"local minimum chi-square ({channel.name})"
-    fitted = fit(found.sums.ravel(), n, channel, model)
+    fitted = fit(collected.sums.ravel(), n, channel, model)
     details = {
         "model": model.name,
         "degrees": degrees,
         "estimate": fitted.theta,
         "first_estimate": fitted.first,
-        "fitted": fitted.law.reshape(found.shape),
+        "fitted": fitted.law.reshape(collected.shape),
     }
     statistic = _value(fitted, denominator)
     if how == "monte-carlo":
@@ -204,14 +204,14 @@ def general(
         values = _value(fit(draws, n, channel, model), denominator)
         warnings = few_replicates(m)
         p, threshold = p_value(statistic, values), critical_value(values, level)
-        return outcome(found, name, statistic, p, threshold, level, "empirical", warnings, details | {"m": m})
+        return outcome(collected, name, statistic, p, threshold, level, "empirical", warnings, details | {"m": m})
     smallest = float(n * channel.scale(fitted.law).min())
     warnings = rough(smallest) + small_alpha(level, "about twice the nominal level")
     if smallest < least:
         reason = f"the smallest expected count of an answer is {smallest:.3g} at the fit, below {least:g}"
-        return inconclusive(found, name, reason, level, "asymptotic", warnings, details)
+        return inconclusive(collected, name, reason, level, "asymptotic", warnings, details)
     p, threshold = chi_square_sf(statistic, degrees), chi_square_critical(degrees, level)
-    return outcome(found, name, statistic, p, threshold, level, "asymptotic", warnings, details)
+    return outcome(collected, name, statistic, p, threshold, level, "asymptotic", warnings, details)
 
 
 def independence(
@@ -254,12 +254,12 @@ def independence(
     >>> round(found.statistic, 6), round(found.p_value, 6)
     (5.64429, 0.017512)
     """
-    found = as_collected(answers, randomizer, shape)
-    if len(found.shape) != 2 or min(found.shape) < 2:
+    collected = as_collected(answers, randomizer, shape)
+    if len(collected.shape) != 2 or min(collected.shape) < 2:
         raise InvalidParameter("independence needs answers about pairs: give shape=(r, c), at least 2 by 2")
     return general(
-        found,
-        Independence(*found.shape),
+        collected,
+        Independence(*collected.shape),
         alpha=alpha,
         method=method,
         denominator=denominator,

@@ -86,17 +86,17 @@ def gof(
       statistic 58.2059, critical value 7.81473; n = 10000
       level asymptotic; cost PureDP(epsilon=1.0)
     """
-    found = as_collected(answers, randomizer)
+    collected = as_collected(answers, randomizer)
     level = arguments.probability("alpha", alpha)
-    vector = probabilities("p0", p0, found.sums.size)
+    vector = probabilities("p0", p0, collected.sums.size)
     least = arguments.real("minimum_expected", minimum_expected, at_least=0)
-    how = chosen(method, found)
+    how = chosen(method, collected)
     if how == "monte-carlo":
         rank(m, level)
     stream = generator(rng)
-    channel, n = found.channel, found.n
+    channel, n = collected.channel, collected.n
     name = f"local GOF ({channel.name})"
-    sums = found.sums.ravel()
+    sums = collected.sums.ravel()
     if how == "monte-carlo":
         draws = channel.draw(stream, n, vector, m)
         # One call for all, so that equal sums give equal floats and ties are counted as ties.
@@ -104,7 +104,7 @@ def gof(
         p = p_value(float(values[0]), values[1:])
         threshold = critical_value(values[1:], level)
         warnings = few_replicates(m)
-        return outcome(found, name, float(values[0]), p, threshold, level, "exact", warnings, {"m": m})
+        return outcome(collected, name, float(values[0]), p, threshold, level, "exact", warnings, {"m": m})
     smallest = float(n * channel.scale(vector).min())
     warnings = rough(smallest) + small_alpha(level, "two to three times the nominal level")
     degrees = vector.size - 1
@@ -114,11 +114,11 @@ def gof(
             f"distribution is "
             "known to fail; method='monte-carlo' is exact here, and minimum_expected=0 runs the test regardless"
         )
-        return inconclusive(found, name, reason, level, "asymptotic", warnings, {"degrees": degrees})
+        return inconclusive(collected, name, reason, level, "asymptotic", warnings, {"degrees": degrees})
     statistic = float(channel.statistic(sums, n, vector))
     threshold = chi_square_critical(degrees, level)
     p = chi_square_sf(statistic, degrees)
-    return outcome(found, name, statistic, p, threshold, level, "asymptotic", warnings, {"degrees": degrees})
+    return outcome(collected, name, statistic, p, threshold, level, "asymptotic", warnings, {"degrees": degrees})
 
 
 def gof_batch(

@@ -186,10 +186,10 @@ def probability_table(p: Any) -> Array:
         raise InvalidParameter("p must be a table of probabilities: rows of equal length") from None
     if table.ndim != 2 or min(table.shape) < 2:
         raise InvalidParameter(f"p must be a table of at least 2 by 2 probabilities, got shape {table.shape}")
-    found = distribution("p", table).reshape(table.shape)
-    if min(found.sum(axis=0).min(), found.sum(axis=1).min()) <= 0:
+    law = distribution("p", table).reshape(table.shape)
+    if min(law.sum(axis=0).min(), law.sum(axis=1).min()) <= 0:
         raise InvalidParameter("p must have positive margins: nothing can be tested with an empty row or column")
-    return found
+    return law
 
 
 def _form(channel: Channel, model: NullModel, truth: Array, at: At) -> tuple[Quadratic, Array, Array]:
@@ -215,14 +215,14 @@ def _power(what: str, randomizer: Randomizer, model: NullModel, p1: Any, n: int,
     truth = distribution("p1", p1)
     quadratic, delta, covariance = _form(channel, model, truth, at)
     drawn = isinstance(randomizer, OneHotLaplace)
-    found, signal = quadratic_power(quadratic, math.sqrt(people) * delta, covariance, level, m=m if drawn else None)
+    predicted, signal = quadratic_power(quadratic, math.sqrt(people) * delta, covariance, level, m=m if drawn else None)
     known: Level = "asymptotic" if not drawn else "exact" if model.parameters == 0 else "empirical"
     smallest = float(people * channel.scale(truth - delta).min())
     warnings: tuple[str, ...] = ()
     if smallest < FEW:
         warnings = (f"the smallest expected count of an answer is {smallest:.3g}, below 5: the limit is rough",)
     return Power(
-        f"{what} ({channel.name})", found, people, level, randomizer.cost, signal, "limit", known, 0.0, warnings
+        f"{what} ({channel.name})", predicted, people, level, randomizer.cost, signal, "limit", known, 0.0, warnings
     )
 
 
@@ -310,15 +310,15 @@ def which_randomizer(
     arguments.choice("promise", promise, ("pure", "zcdp"))
     null = np.full(d, 1 / d) if p0 is None else probabilities("p0", p0, d)
     direction = None if delta is None else _direction(delta, d)
-    found = {}
+    information = {}
     for kind in KINDS:
         if kind == "gaussian":
             if promise == "zcdp":
-                found[kind] = _information(make_randomizer(kind, d, rho=cost * cost / 2), null, direction)
+                information[kind] = _information(make_randomizer(kind, d, rho=cost * cost / 2), null, direction)
         else:
-            found[kind] = _information(make_randomizer(kind, d, epsilon=cost), null, direction)
-    order = sorted(found, key=lambda kind: -found[kind])
-    return Ranking(tuple(order), tuple(found[kind] for kind in order))
+            information[kind] = _information(make_randomizer(kind, d, epsilon=cost), null, direction)
+    order = sorted(information, key=lambda kind: -information[kind])
+    return Ranking(tuple(order), tuple(information[kind] for kind in order))
 
 
 def winners(
@@ -373,9 +373,9 @@ def _information(randomizer: Randomizer, null: NDArray[np.float64], direction: N
         return channel.information(null, direction)
     d = null.size
     if np.all(null == null[0]):
-        one = np.zeros(d)
-        one[0], one[1] = math.sqrt(0.5), -math.sqrt(0.5)
-        return channel.information(null, one)
+        step = np.zeros(d)
+        step[0], step[1] = math.sqrt(0.5), -math.sqrt(0.5)
+        return channel.information(null, step)
     # The quadratic form on directions that sum to zero: its smallest eigenvalue but the zero along (1, ..., 1).
     root = channel.root(null) @ (np.eye(d) - 1 / d)
     return float(np.linalg.eigvalsh(root.T @ root)[1])
