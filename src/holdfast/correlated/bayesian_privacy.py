@@ -287,8 +287,8 @@ def certify(
         quilt = to_dp(model, bayesian, surcharge).quilt
     else:
         bayesian = arguments.real("epsilon_bdp", epsilon_bdp, above=0)
-        found = to_dp(model, bayesian, surcharge)
-        level, quilt = found.epsilon_dp, found.quilt
+        conversion = to_dp(model, bayesian, surcharge)
+        level, quilt = conversion.epsilon_dp, conversion.quilt
     warnings = [
         "the promise is relative to the declared model, which no data can certify",
         *getattr(model, "notes", tuple)(),
@@ -491,14 +491,14 @@ class BayesianAccountant:
             budget, surcharge, filtered = state["epsilon_bdp"], state["surcharge"], state["filter"]
         except (KeyError, TypeError):
             raise InvalidParameter("state must be what BayesianAccountant.state() gave") from None
-        made = cls(model, budget, surcharge)
+        accountant = cls(model, budget, surcharge)
         stored = BasicFilter.from_dict(filtered)
-        if stored.epsilon > made._filter.epsilon * (1 + 1e-9):
+        if stored.epsilon > accountant._filter.epsilon * (1 + 1e-9):
             raise InvalidParameter(
                 "state was taken under another model: its DP budget is larger than this model allows"
             )
-        made._filter = stored
-        return made
+        accountant._filter = stored
+        return accountant
 
 
 def _pure(cost: Any) -> PureDP:

@@ -265,13 +265,13 @@ class QuiltModel(ABC):
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
         """Return the best quilt of the record that needs most noise; the first such record."""
-        found = (self.best_quilt(record, epsilon, surcharge) for record in range(self.n))
-        return min(found, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
+        quilts = (self.best_quilt(record, epsilon, surcharge) for record in range(self.n))
+        return min(quilts, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
         """Return the cheapest quilt of the record that leaks most at `epsilon_dp`; the first such record."""
-        found = (self.cheapest_quilt(record, epsilon_dp, surcharge) for record in range(self.n))
-        return max(found, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
+        quilts = (self.cheapest_quilt(record, epsilon_dp, surcharge) for record in range(self.n))
+        return max(quilts, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def epsilon_dp(self, epsilon_bdp: float, surcharge: Surcharge = "sharp") -> float:
         """`min_i max_quilt (epsilon_bdp - surcharge) / size`, rounded down.
@@ -440,28 +440,28 @@ class ModelClass(QuiltModel):
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
         """Return the best quilt under the model in which the record needs most noise."""
-        found = (model.best_quilt(record, epsilon, surcharge) for model in self.models)
-        return min(found, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
+        quilts = (model.best_quilt(record, epsilon, surcharge) for model in self.models)
+        return min(quilts, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
         """Return the cheapest quilt under the model in which the record leaks most."""
-        found = (model.cheapest_quilt(record, epsilon_dp, surcharge) for model in self.models)
-        return max(found, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
+        quilts = (model.cheapest_quilt(record, epsilon_dp, surcharge) for model in self.models)
+        return max(quilts, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
         """Return the result of the model in the class that is worst here."""
-        found = (model.worst_quilt(epsilon, surcharge) for model in self.models)
-        return min(found, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
+        quilts = (model.worst_quilt(epsilon, surcharge) for model in self.models)
+        return min(quilts, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
         """Return the result of the model in the class that is worst here."""
-        found = (model.dearest_quilt(epsilon_dp, surcharge) for model in self.models)
-        return max(found, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
+        quilts = (model.dearest_quilt(epsilon_dp, surcharge) for model in self.models)
+        return max(quilts, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def markov_quilt(self, epsilon: float) -> Quilt:
         """Return the result of the model in the class that is worst here."""
-        found = (model.markov_quilt(epsilon) for model in self.models)
-        return max(found, key=lambda quilt: quilt.size / max(epsilon - quilt.influence, 5e-324))
+        quilts = (model.markov_quilt(epsilon) for model in self.models)
+        return max(quilts, key=lambda quilt: quilt.size / max(epsilon - quilt.influence, 5e-324))
 
     def effective_n(self) -> float:
         """Return the smallest value over the models of the class."""

@@ -51,19 +51,19 @@ class _Declaration:
 
     def truth(self, name: str, default: bool) -> bool:
         """Return a field that is true or false."""
-        found = self.take(name, default)
-        if not isinstance(found, bool):
-            raise InvalidParameter(f"{name} must be true or false, got {found!r:.60}")
-        return found
+        value = self.take(name, default)
+        if not isinstance(value, bool):
+            raise InvalidParameter(f"{name} must be true or false, got {value!r:.60}")
+        return value
 
     def one_of(self, *names: str) -> str:
         """Return the one field of these that is there."""
         self._known.update(names)
-        found = [name for name in names if name in self._plain]
-        if len(found) != 1:
-            got = ", ".join(found) or "none"
+        present = [name for name in names if name in self._plain]
+        if len(present) != 1:
+            got = ", ".join(present) or "none"
             raise InvalidParameter(f"a model of kind {self.kind!r} must give one of {', '.join(names)}, got {got}")
-        return found[0]
+        return present[0]
 
     def rest(self) -> None:
         """Refuse what nobody asked for: a mistyped field would be passed over in silence."""
@@ -126,9 +126,9 @@ def model_from_dict(plain: Mapping[str, Any], column: Column | None = None) -> M
         hint = "; write it in the field model, not kind" if given is None and "kind" in plain else _hint(kind)
         raise InvalidParameter(f"model must be one of {', '.join(KINDS)}, got {given!r:.60}{hint}")
     fields = _Declaration(kind, plain, column)
-    made = KINDS[kind](fields)
+    model = KINDS[kind](fields)
     fields.rest()
-    return made
+    return model
 
 
 def read_model(path: Path | str, column: Column | None = None) -> Model:
@@ -204,19 +204,19 @@ def _class(fields: _Declaration) -> Model:
     n, column = fields.take("n"), fields._column
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise InvalidParameter("models must be a list of models")
-    found = []
-    for j, one in enumerate(given):
-        if not isinstance(one, Mapping):
+    models = []
+    for j, entry in enumerate(given):
+        if not isinstance(entry, Mapping):
             raise InvalidParameter(f"models[{j}] must be an object with a field model")
-        whole = {"model": "chain"} | ({} if n is None else {"n": n}) | dict(one)
+        whole = {"model": "chain"} | ({} if n is None else {"n": n}) | dict(entry)
         try:
             model = model_from_dict(whole, column)
         except InvalidParameter as error:
             raise InvalidParameter(f"models[{j}]: {error}") from None
         if not isinstance(model, QuiltModel):
             raise InvalidParameter(f"models[{j}] must have finitely many values: a Gaussian field has no quilts")
-        found.append(model)
-    return ModelClass(found)
+        models.append(model)
+    return ModelClass(models)
 
 
 def _interval(fields: _Declaration) -> Model:
@@ -277,16 +277,16 @@ def _by_name(nodes: Any) -> dict[str, tuple[Sequence[str], Any]]:
     """Nodes as a list of objects, the readable form in TOML."""
     if not isinstance(nodes, Sequence) or isinstance(nodes, str):
         raise InvalidParameter("nodes must be a list of objects with name, parents and table")
-    found: dict[str, tuple[Sequence[str], Any]] = {}
+    declared: dict[str, tuple[Sequence[str], Any]] = {}
     for j, node in enumerate(nodes):
         if not isinstance(node, Mapping) or not {"name", "table"} <= set(node) <= {"name", "parents", "table"}:
             raise InvalidParameter(f"nodes[{j}] must be an object with name, table and, if it has any, parents")
         if not isinstance(node["name"], str):
             raise InvalidParameter(f"nodes[{j}] must have a text as its name")
-        if node["name"] in found:
+        if node["name"] in declared:
             raise InvalidParameter(f"nodes[{j}] must have a name of its own, got {node['name']!r} again")
-        found[node["name"]] = (node.get("parents", []), node["table"])
-    return found
+        declared[node["name"]] = (node.get("parents", []), node["table"])
+    return declared
 
 
 def _markov(fields: _Declaration) -> Model:

@@ -53,19 +53,19 @@ def run_terms(model: Any) -> tuple[QuiltTerms, ...]:
     if isinstance(model, (Network, Ising)):
         return tuple(_of_network(model))
     members: tuple[Any, ...] = model.models if isinstance(model, ModelClass) else (model,)
-    if not all(callable(getattr(one, "terms", None)) for one in members):
+    if not all(callable(getattr(member, "terms", None)) for member in members):
         return ()
-    if any(isinstance(one, Blocks) for one in members):
-        return (_all_of([one.terms() for one in members]),) if all(isinstance(m, Blocks) for m in members) else ()
-    long = [_lengthened(one) for one in members]
-    found = []
-    for lag in _lags(min(one.n for one in long)):
-        if not all(_whole(one, lag) for one in long):
+    if any(isinstance(member, Blocks) for member in members):
+        return (_all_of([member.terms() for member in members]),) if all(isinstance(m, Blocks) for m in members) else ()
+    long = [_lengthened(member) for member in members]
+    quilts = []
+    for lag in _lags(min(member.n for member in long)):
+        if not all(_whole(member, lag) for member in long):
             break
-        found.append(_all_of([one.terms(lag, lag) for one in long]))
-        if found[-1].influence < _WEAK:
+        quilts.append(_all_of([member.terms(lag, lag) for member in long]))
+        if quilts[-1].influence < _WEAK:
             break
-    return tuple(terms for terms in found if math.isfinite(terms.influence))
+    return tuple(terms for terms in quilts if math.isfinite(terms.influence))
 
 
 def _lengthened(model: Any) -> Any:
@@ -92,9 +92,9 @@ def _whole(model: Any, lag: int) -> bool:
 
 def _all_of(terms: list[QuiltTerms]) -> QuiltTerms:
     """What holds for every model of a class."""
-    surcharge = max(one.surcharge for one in terms if one.surcharge is not None)
-    influence = max(one.influence for one in terms)
-    return QuiltTerms(max(one.size for one in terms), influence, surcharge, max(one.classes for one in terms))
+    surcharge = max(quilt.surcharge for quilt in terms if quilt.surcharge is not None)
+    influence = max(quilt.influence for quilt in terms)
+    return QuiltTerms(max(quilt.size for quilt in terms), influence, surcharge, max(quilt.classes for quilt in terms))
 
 
 def _lags(n: int) -> Iterator[int]:
@@ -389,13 +389,15 @@ def _holdout(model: Model, use: Use, tau: float | None) -> Holdout:
     rows, rule = dependent_rows(model)
     run = PlannedRun(rows.n, use, _narrowest(rows))
     after = run.tolerance(run.worst)
-    found = rows.effective_n
+    effective = rows.effective_n
     needed = records = None
     if tau is not None:
         needed = _needed(tau, use)
         grows = math.isfinite(needed) and rule != ONE_BLOCK
-        records = float(math.ceil(rows.n * needed / found)) if grows else math.inf
-    return Holdout(found, rule, use.questions, use.confidence, use.failures, run.tolerance(0), after, needed, records)
+        records = float(math.ceil(rows.n * needed / effective)) if grows else math.inf
+    return Holdout(
+        effective, rule, use.questions, use.confidence, use.failures, run.tolerance(0), after, needed, records
+    )
 
 
 def dependent_rows(model: Model) -> tuple[DependentRows, str]:

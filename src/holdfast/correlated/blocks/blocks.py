@@ -66,7 +66,7 @@ class Blocks(ListedModel):
         codes: dict[Any, int] = {}
         masked = isinstance(labels, np.ma.MaskedArray) and bool(np.ma.getmaskarray(labels).any())
         try:
-            found = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int64)
+            numbers = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int64)
             # a missing label equals no other, so that its relatives would count as independent records
             missing = masked or any(label is None or bool(label != label) for label in codes)
         except TypeError:
@@ -77,12 +77,12 @@ class Blocks(ListedModel):
             raise InvalidParameter(
                 "labels must have no missing values: a record without a label could belong to any block"
             )
-        if not len(found):
+        if not len(numbers):
             raise InvalidParameter("labels must name at least one record's block")
-        made = cls(np.bincount(found).tolist())
-        made._members = np.argsort(found, kind="stable")
-        made._places = found
-        return made
+        blocks = cls(np.bincount(numbers).tolist())
+        blocks._members = np.argsort(numbers, kind="stable")
+        blocks._places = numbers
+        return blocks
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"

@@ -124,11 +124,11 @@ class IntervalChain(QuiltModel):
     @cached_property
     def _products(self) -> list[tuple[Array, Array]]:
         """Entrywise bounds on the products of 1, 2, ... steps."""
-        found = [(self._low, self._high)]
+        products = [(self._low, self._high)]
         for _ in range(_STEPS - 1):
-            low, high = found[-1]
-            found.append((_least(self._low, self._high, low), -_least(self._low, self._high, -high)))
-        return found
+            low, high = products[-1]
+            products.append((_least(self._low, self._high, low), -_least(self._low, self._high, -high)))
+        return products
 
     @cached_property
     def diameters(self) -> tuple[float, ...]:
@@ -193,13 +193,13 @@ class IntervalChain(QuiltModel):
 
     def _worst(self, price: Objective, charge: Charge) -> Found:
         middle = (self.n - 1) // 2
-        found = self._search(middle, price, charge)
+        optimum = self._search(middle, price, charge)
         ceiling = float(price(np.array([float(self.n)]), np.array([0.0]))[0])
-        widest = price.largest_size(found.price)
-        if found.price >= ceiling * (1 - TIE):
-            return found
+        widest = price.largest_size(optimum.price)
+        if optimum.price >= ceiling * (1 - TIE):
+            return optimum
         if middle + 1 > widest and self.n - middle > widest:
-            return found  # lags cut to the room of another record cost no more
+            return optimum  # lags cut to the room of another record cost no more
 
         def prices(records: Lags, left: int, right: int) -> Array:
             sizes = np.minimum(left, records + 1) + np.minimum(right, self.n - records) - 1
@@ -207,7 +207,7 @@ class IntervalChain(QuiltModel):
                 sizes.astype(np.float64), self._surcharge(records, np.array([left]), np.array([right]), charge)
             )
 
-        return worst_of(np.arange(self.n), found, prices, lambda record: self._search(record, price, charge), ceiling)
+        return worst_of(np.arange(self.n), optimum, prices, lambda record: self._search(record, price, charge), ceiling)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
         """Return the quilt with the least noise by the class's bounds."""
@@ -255,12 +255,12 @@ class IntervalChain(QuiltModel):
 
     def notes(self) -> tuple[str, ...]:
         """Return what a certificate must say about the class."""
-        found = []
+        notes = []
         if self.confidence < 1:
-            found.append(f"the bounds hold with probability {self.confidence:g} over the public history")
+            notes.append(f"the bounds hold with probability {self.confidence:g} over the public history")
         if not math.isfinite(min(self.diameters)):
-            found.append(ZEROS)
-        return tuple(found)
+            notes.append(ZEROS)
+        return tuple(notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data: numbers, texts, lists and mappings."""
@@ -306,15 +306,15 @@ def _least(low: Array, high: Array, values: Array) -> Array:
     Fill up from the smallest value: start at the lower bounds and hand out what is missing to 1.
     """
     states, others = low.shape[0], values.shape[1]
-    found = np.empty((states, others))
+    sums = np.empty((states, others))
     for v in range(others):
         order = np.argsort(values[:, v])
         column = values[order, v]
         for x in range(states):
             base, room = low[x, order], high[x, order] - low[x, order]
             rest = np.clip(1 - base.sum() - np.concatenate([[0.0], np.cumsum(room)[:-1]]), 0.0, room)
-            found[x, v] = (base + rest) @ column
-    slack: Array = found - 1e-14 * np.abs(found)
+            sums[x, v] = (base + rest) @ column
+    slack: Array = sums - 1e-14 * np.abs(sums)
     return slack
 
 

@@ -97,8 +97,8 @@ class ChainTables:
     @cached_property
     def _patterns(self) -> tuple[Mask, Lags]:
         """The distinct supports, and which of them each record until the distribution settles has."""
-        found, inverse = np.unique(self.settled.supports, axis=0, return_inverse=True)
-        return found.astype(bool), inverse.reshape(-1).astype(np.int64)
+        patterns, inverse = np.unique(self.settled.supports, axis=0, return_inverse=True)
+        return patterns.astype(bool), inverse.reshape(-1).astype(np.int64)
 
     def law_index(self, records: Lags) -> Lags:
         """Return where the records' distributions stand in `settled`."""
@@ -165,7 +165,7 @@ class ChainTables:
 
     def at_all(self, records: Lags, left: int, right: int, sharp: bool) -> Array:
         """Return the surcharge of one pair of lags, cut to the room, at many records."""
-        found = np.full(len(records), -np.inf)
+        surcharges = np.full(len(records), -np.inf)
         where = self.law_index(records)
         keys = np.stack(
             [
@@ -182,13 +182,13 @@ class ChainTables:
         for j, key in enumerate(kinds):
             at = np.flatnonzero(kind.reshape(-1) == j)
             laws, back = np.unique(where[at], return_inverse=True)
-            one = records[at[0]]
-            side = self.right(int(one), np.array([min(right, self.n - int(one))]), sharp)
+            first = records[at[0]]
+            side = self.right(int(first), np.array([min(right, self.n - int(first))]), sharp)
             values = np.concatenate(
                 [self._over_laws(part, key, left, sharp, side) for part in _parts(laws, _CHUNK // self.states**2)]
             )
-            found[at] = values[back.reshape(-1)]
-        most: Array = np.maximum(found, 0.0)
+            surcharges[at] = values[back.reshape(-1)]
+        most: Array = np.maximum(surcharges, 0.0)
         return most
 
     def _over_laws(self, laws: Lags, key: Lags, left: int, sharp: bool, side: Array) -> Array:
@@ -339,13 +339,13 @@ class MarkovChain(ChainModel):
         """Search the middle, then only the records that the middle's quilt does not cover."""
         middle = (self.n - 1) // 2
         ceiling = float(price(np.array([float(self.n)]), np.array([0.0]))[0])
-        found = self._search(middle, price, charge)
-        if found.price >= ceiling * (1 - TIE):
-            return found
-        since, widest = self.tables.settled.since, price.largest_size(found.price)
+        optimum = self._search(middle, price, charge)
+        if optimum.price >= ceiling * (1 - TIE):
+            return optimum
+        since, widest = self.tables.settled.since, price.largest_size(optimum.price)
         if middle >= since and middle + 1 > widest and self.n - middle > widest:
             # From `since + left + 2` on, a record's tables are the middle's, and cutting lags to its room only helps.
-            records = np.arange(min(self.n, since + found.left + 2 if since else 0))
+            records = np.arange(min(self.n, since + optimum.left + 2 if since else 0))
         else:
             records = np.arange(self.n)
         times, sharp = TIMES[charge], charge == "sharp"
@@ -354,7 +354,7 @@ class MarkovChain(ChainModel):
             sizes = np.minimum(left, some + 1) + np.minimum(right, self.n - some) - 1
             return price(sizes.astype(np.float64), times * self.tables.at_all(some, left, right, sharp))
 
-        return worst_of(records, found, prices, lambda record: self._search(record, price, charge), ceiling)
+        return worst_of(records, optimum, prices, lambda record: self._search(record, price, charge), ceiling)
 
     def effective_n(self) -> float:
         """Return rows that the check of a fixed mean question is worth: the better of C and, if stationary, D of 3.9.
@@ -482,17 +482,17 @@ class InhomogeneousChain(ChainModel):
         """The product between a record and the one `lag` away; those of one record are kept."""
         if record != self._record:
             self._record, self._ahead, self._back = record, [], []
-        kept = self._ahead if ahead else self._back
+        products = self._ahead if ahead else self._back
         unit = np.eye(self.states), np.eye(self.states, dtype=bool)
-        while len(kept) < lag:
-            value, can = kept[-1] if kept else unit
+        while len(products) < lag:
+            value, can = products[-1] if products else unit
             if ahead:
-                step = self._steps[record + len(kept)]
-                kept.append(_times(value, can, step, step > 0))
+                step = self._steps[record + len(products)]
+                products.append(_times(value, can, step, step > 0))
             else:
-                step = self._steps[record - len(kept) - 1]
-                kept.append(_times(step, step > 0, value, can))
-        return kept[lag - 1]
+                step = self._steps[record - len(products) - 1]
+                products.append(_times(step, step > 0, value, can))
+        return products[lag - 1]
 
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
         """Return the left sides of the log ratios at many lags."""
@@ -550,11 +550,11 @@ class InhomogeneousChain(ChainModel):
     def effective_n(self) -> float:
         """Return rows that the check of a fixed mean question is worth: C of 3.9, coefficients over all start times."""
         steps = np.array(self._steps)
-        products, found = steps, [_spread(steps)]
-        while found[-1] > _ENOUGH and len(found) < min(self.n - 1, _MOST):
-            products = products[:-1] @ steps[len(found) :]
-            found.append(min(found[-1], _spread(products)))
-        return effective_n_chain(self.n, found) if found[-1] < 1 else 1.0
+        products, spreads = steps, [_spread(steps)]
+        while spreads[-1] > _ENOUGH and len(spreads) < min(self.n - 1, _MOST):
+            products = products[:-1] @ steps[len(spreads) :]
+            spreads.append(min(spreads[-1], _spread(products)))
+        return effective_n_chain(self.n, spreads) if spreads[-1] < 1 else 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data: numbers, texts, lists and mappings."""

@@ -73,13 +73,13 @@ def log_ratios(values: Array, supports: Mask, allowed: Mask | None = None) -> Ar
     if allowed is not None:
         values, supports = values[:, :, allowed], supports[:, :, allowed]
     count, states, seen = values.shape
-    found = np.empty((count, states, states))
+    ratios = np.empty((count, states, states))
     step = max(_BATCH // max(states * states * seen, 1), 1)
     for low in range(0, count, step):
-        found[low : low + step] = _largest(values[low : low + step], supports[low : low + step])
+        ratios[low : low + step] = _largest(values[low : low + step], supports[low : low + step])
     diagonal = np.arange(states)
-    found[:, diagonal, diagonal] = 0.0
-    return found
+    ratios[:, diagonal, diagonal] = 0.0
+    return ratios
 
 
 def _largest(values: Array, supports: Mask) -> Array:
@@ -466,7 +466,7 @@ class ChainModel(QuiltModel):
         link = self.product(min(q, k), max(q, k))[1]
         link = link if q < k else link.T  # link[value of q, value of k]
         reach = self.law(k) > 0 if k < record else np.ones(self.states, dtype=bool)
-        found = np.full((self.states, self.states), -np.inf)
+        ratios = np.full((self.states, self.states), -np.inf)
         for x in range(self.states):
             for y in range(self.states):
                 for w in np.flatnonzero(reach & far_can[x] & far_can[y]):
@@ -474,12 +474,12 @@ class ChainModel(QuiltModel):
                     if not len(values) or x == y:
                         continue
                     if (near[y][values] < TINY).any() or far[x, w] < TINY:
-                        found[x, y] = np.inf
+                        ratios[x, y] = np.inf
                         continue
                     with np.errstate(divide="ignore"):
                         here = np.log(near[x][values]) - np.log(near[y][values]) + np.log(far[y, w]) - np.log(far[x, w])
-                    found[x, y] = max(found[x, y], float(here.max()))
-        return found
+                    ratios[x, y] = max(ratios[x, y], float(here.max()))
+        return ratios
 
     def _towards(self, record: int, other: int) -> tuple[Array, Mask]:
         """Probabilities indexed by (value of the record, value of the other)."""
@@ -503,5 +503,5 @@ class _Surcharges:
         others = self._chain.right(self._record, rights, self._sharp).reshape(len(rights), states * states)
         pairs = ~np.isneginf(tables[0])
         tables, others = tables[:, pairs], others[:, pairs]
-        found: Array = (tables[left.reshape(-1)] + others[right.reshape(-1)]).max(axis=1)
-        return found
+        sums: Array = (tables[left.reshape(-1)] + others[right.reshape(-1)]).max(axis=1)
+        return sums

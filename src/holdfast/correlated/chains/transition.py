@@ -31,10 +31,10 @@ def check_transition(name: str, matrix: Any) -> Array:
         ...
     holdfast.errors.InvalidParameter: transition: row 0 must sum to 1 within 1e-12, got 1.1
     """
-    found = check_numbers(name, matrix)
-    if found.ndim != 2 or found.shape[0] != found.shape[1] or not len(found):
-        raise InvalidParameter(f"{name} must be a square matrix, got shape {found.shape}")
-    return _laws(name, found)
+    numbers = check_numbers(name, matrix)
+    if numbers.ndim != 2 or numbers.shape[0] != numbers.shape[1] or not len(numbers):
+        raise InvalidParameter(f"{name} must be a square matrix, got shape {numbers.shape}")
+    return _laws(name, numbers)
 
 
 def check_numbers(name: str, matrix: Any) -> Array:
@@ -48,9 +48,9 @@ def check_numbers(name: str, matrix: Any) -> Array:
     holdfast.errors.InvalidParameter: low must be a square matrix of numbers, got a list
     """
     try:
-        found = np.array(matrix)
-        if found.dtype.kind != "c":
-            return found.astype(np.float64)
+        numbers = np.array(matrix)
+        if numbers.dtype.kind != "c":
+            return numbers.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         pass
     raise InvalidParameter(f"{name} must be a square matrix of numbers, got a {type(matrix).__name__}")
@@ -65,12 +65,12 @@ def check_law(name: str, law: Any, states: int) -> Array:
     [0.25, 0.25, 0.5]
     """
     try:
-        found = np.array(law, dtype=np.float64)
+        numbers = np.array(law, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InvalidParameter(f"{name} must be a list of probabilities, got a {type(law).__name__}") from None
-    if found.shape != (states,):
-        raise InvalidParameter(f"{name} must hold {states} probabilities, one per state, got shape {found.shape}")
-    clean: Array = _laws(name, found[None])[0]
+    if numbers.shape != (states,):
+        raise InvalidParameter(f"{name} must hold {states} probabilities, one per state, got shape {numbers.shape}")
+    clean: Array = _laws(name, numbers[None])[0]
     return clean
 
 
@@ -192,12 +192,12 @@ class RowChain:
 
     def coefficients(self, n: int) -> list[float] | None:
         """`delta_1, delta_2, ...`, rounded up: total variation between two lines of `P^t`; None if none is below 1."""
-        power, found = self.matrix, [self._spread(self.matrix)]
-        while len(found) < min(n, _LAGS) and found[-1] > _ENOUGH:
+        power, spreads = self.matrix, [self._spread(self.matrix)]
+        while len(spreads) < min(n, _LAGS) and spreads[-1] > _ENOUGH:
             power = power @ self.matrix
             power = power / power.sum(axis=1, keepdims=True)
-            found.append(min(found[-1], self._spread(power)))
-        return found if found[-1] < 1 else None
+            spreads.append(min(spreads[-1], self._spread(power)))
+        return spreads if spreads[-1] < 1 else None
 
     @staticmethod
     def _spread(power: Array) -> float:
@@ -216,11 +216,11 @@ class RowChain:
         States that the stationary distribution never visits are left out.
         """
         law = self.stationary
-        kept = law > 0
-        root = np.sqrt(law[kept])
+        positive = law > 0
+        root = np.sqrt(law[positive])
         if len(root) == 1:
             return 0.0
-        scaled = root[:, None] * self.matrix[np.ix_(kept, kept)] / root
+        scaled = root[:, None] * self.matrix[np.ix_(positive, positive)] / root
         centred = scaled - np.outer(root, root)  # the constant function's part, with singular value 1
         norm = float(np.linalg.svd(centred, compute_uv=False)[0])
         return min(1.0, norm + 1e-9)

@@ -193,7 +193,7 @@ class WindowModel(ListedModel):
         quilt = [stretch.place[node] for node in self._nodes(record, lags)]
         known = [stretch.place[node] for node in range(low, high) if node != record]
         try:
-            found = largest_influence(
+            influence = largest_influence(
                 stretch.factors,
                 stretch.sizes,
                 stretch.place[record],
@@ -204,7 +204,7 @@ class WindowModel(ListedModel):
             )
         except TooWide:
             return math.inf, False
-        return (limit, False) if found is None else (found, True)
+        return (limit, False) if influence is None else (influence, True)
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
         """`I(X_quilt <- X_record | X_known)` in nats, exactly, by elimination over the stretch between them.
@@ -297,9 +297,9 @@ class WindowModel(ListedModel):
         for record in self._scanned(middle, lags):
             if goal.price(self._cut_to_room(record, lags)) <= high:
                 continue
-            found = self._searched(record, goal)
-            if goal.price(found) > high:
-                worst, high = found, goal.price(found)
+            quilt = self._searched(record, goal)
+            if goal.price(quilt) > high:
+                worst, high = quilt, goal.price(quilt)
         return worst
 
     def _lags_of(self, quilt: Quilt) -> Lags:
@@ -461,20 +461,20 @@ class OrderChain(WindowModel):
 
 def _check_kernel(kernel: Any) -> Array:
     try:
-        found = np.array(kernel, dtype=float)
+        numbers = np.array(kernel, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        found = np.array(math.nan)
-    if found.ndim < 2 or len(set(found.shape)) != 1 or found.size == 0:
+        numbers = np.array(math.nan)
+    if numbers.ndim < 2 or len(set(numbers.shape)) != 1 or numbers.size == 0:
         raise InvalidParameter("kernel must have r + 1 axes of one length: r earlier records and the next")
-    if found.size // found.shape[-1] > MOST_TUPLES:
+    if numbers.size // numbers.shape[-1] > MOST_TUPLES:
         raise InvalidParameter(f"kernel must have at most {MOST_TUPLES} tuples of earlier records")
-    if not np.isfinite(found).all() or (found < 0).any():
+    if not np.isfinite(numbers).all() or (numbers < 0).any():
         raise InvalidParameter("kernel must hold probabilities in [0, 1]")
-    sums = found.sum(axis=-1, keepdims=True)
+    sums = numbers.sum(axis=-1, keepdims=True)
     worst = float(sums.flat[int(np.argmax(np.abs(sums - 1)))])
     if abs(worst - 1) > 1e-12:
         raise InvalidParameter(f"kernel must sum to 1 within 1e-12 over its last axis, got {worst:.15g}")
-    return np.asarray(found / sums)
+    return np.asarray(numbers / sums)
 
 
 def _tuple_matrix(kernel: Array) -> Array:
@@ -630,15 +630,15 @@ class HiddenChain(WindowModel):
 
 def _check_emission(emission: Any, states: int) -> Array:
     try:
-        found = np.array(emission, dtype=float)
+        numbers = np.array(emission, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        found = np.array(math.nan)
-    if found.ndim != 2 or found.shape[0] != states or found.shape[1] == 0:
+        numbers = np.array(math.nan)
+    if numbers.ndim != 2 or numbers.shape[0] != states or numbers.shape[1] == 0:
         raise InvalidParameter(f"emission must be a matrix with one row for each of the {states} hidden states")
-    if not np.isfinite(found).all() or (found < 0).any():
+    if not np.isfinite(numbers).all() or (numbers < 0).any():
         raise InvalidParameter("emission must hold probabilities in [0, 1]")
-    sums = found.sum(axis=1, keepdims=True)
+    sums = numbers.sum(axis=1, keepdims=True)
     worst = float(sums.flat[int(np.argmax(np.abs(sums - 1)))])
     if abs(worst - 1) > SUM_TOLERANCE:
         raise InvalidParameter(f"emission must have rows that sum to 1 within {SUM_TOLERANCE:g}, got {worst:.15g}")
-    return np.asarray(found / sums)
+    return np.asarray(numbers / sums)

@@ -99,15 +99,15 @@ class Precision:
             from scipy.linalg import lapack
 
             two = inside.reshape(self.n, -1)
-            found = lapack.dpttrs(self._pivots, self._steps, two)[0].reshape(inside.shape)
+            solution = lapack.dpttrs(self._pivots, self._steps, two)[0].reshape(inside.shape)
         else:
             from scipy.linalg import cho_solve_banded
 
-            found = cho_solve_banded((self._lower, True), inside, check_finite=False)
+            solution = cho_solve_banded((self._lower, True), inside, check_finite=False)
         if order is None:
-            return np.asarray(found)
-        result = np.empty_like(found)
-        result[order] = found
+            return np.asarray(solution)
+        result = np.empty_like(solution)
+        result[order] = solution
         return np.asarray(result)
 
     @cached_property

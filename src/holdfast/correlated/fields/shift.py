@@ -207,17 +207,17 @@ def worst_leak(precision: Precision, weights: Array, scales: Array, reach: Array
     if len(open_parts):
         record = int(np.argmax(np.where(fits, total, -1.0)))
         best = Leak(float(total[record]), record, (), "nothing known")
-    if frustrated.any() and (found := _along_a_chain(precision, weights, scales, reach)):
-        return found
+    if frustrated.any() and (leak := _along_a_chain(precision, weights, scales, reach)):
+        return leak
     for part in np.flatnonzero(frustrated):
         nodes = np.flatnonzero(labels == part)
-        found = (
+        leak = (
             _enumerated(matrix[nodes][:, nodes].toarray(), weights[nodes], scales, reach[nodes], nodes)
             if len(nodes) <= ENUMERATED
             else _bounded(matrix[nodes][:, nodes], weights[nodes], scales, reach[nodes], nodes)
         )
-        if found.value > best.value:
-            best = found
+        if leak.value > best.value:
+            best = leak
     return Leak(best.value * _UP, best.record, best.known, best.method)
 
 

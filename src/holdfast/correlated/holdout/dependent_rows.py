@@ -242,9 +242,9 @@ class DependentRows:
         equal = len(counted) == 1
         least, most = min(counted), max(counted)
         size = f"{most} row{'s' * (most > 1)}" if equal else f"{least} to {most} rows"
-        found = float(blocks) if equal else effective_n_blocks(list(counted.elements()))
+        effective = float(blocks) if equal else effective_n_blocks(list(counted.elements()))
         words = f"{blocks} independent blocks of {size}, any dependence inside"
-        return cls._of(n, words, MeanBound(BLOCKS, found, blocks=blocks if equal else None))
+        return cls._of(n, words, MeanBound(BLOCKS, effective, blocks=blocks if equal else None))
 
     @classmethod
     def m_dependent(cls, n: int, m: int) -> DependentRows:

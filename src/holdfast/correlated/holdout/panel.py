@@ -330,18 +330,18 @@ class Panel(NoCopy):
         if not callable(question):
             raise InvalidParameter(f"question must be a column's name or a function, got a {type(question).__name__}")
         if public is None:
-            found = as_array(question(self._table.part(rows)))
+            values = as_array(question(self._table.part(rows)))
         else:
             self._alone(question, public)
             try:
-                found = as_array(question(self._table.part(rows)))
+                values = as_array(question(self._table.part(rows)))
             except Exception as error:  # its message may quote a guarded row
                 raise QuestionRefused(
                     f"the question raised {type(error).__name__} on the holdout and not on the public part"
                 ) from None
-        if found.shape != (len(rows),):
-            raise InvalidParameter(f"question must give one value per row, got shape {found.shape}")
-        return _numbers(found)
+        if values.shape != (len(rows),):
+            raise InvalidParameter(f"question must give one value per row, got shape {values.shape}")
+        return _numbers(values)
 
     def _alone(self, question: Callable[[Any], npt.ArrayLike], public: npt.NDArray[np.float64]) -> None:
         """Refuse a function whose values change when other rows are left out: it is not a mean over rows."""
@@ -401,7 +401,7 @@ class Panel(NoCopy):
             panel._split = Split(train, held, state["kind"], sizes, state["gap"])
             panel._holdout = DependentHoldout.from_state(state["run"])
             panel._report = ModelReport(
-                report["level"], tuple(Finding(**found) for found in report["findings"]), tuple(report["untested"])
+                report["level"], tuple(Finding(**finding) for finding in report["findings"]), tuple(report["untested"])
             )
             panel._certified = panel._report.passed
         except (KeyError, TypeError, ValueError) as error:

@@ -229,16 +229,16 @@ def places(values: Any, name: str) -> tuple[Index, int]:
             raise InvalidParameter(f"{name} must have no missing values")
         if column.dtype.kind == "O" and any(bool(value != value) for value in column):
             raise InvalidParameter(f"{name} must have no missing values")  # each would be a group of its own
-        found, codes = np.unique(column, return_inverse=True)
+        groups, codes = np.unique(column, return_inverse=True)
     except TypeError:
         raise InvalidParameter(f"{name} must hold values that sort, without missing ones") from None
-    return codes.reshape(-1).astype(np.intp), len(found)
+    return codes.reshape(-1).astype(np.intp), len(groups)
 
 
 def _numbers(rows: npt.ArrayLike, n: int, name: str) -> Index:
-    found = np.asarray(rows)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
+    numbers = np.asarray(rows)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not numbers.size:
         raise InvalidParameter(f"{name} must be a list of row numbers")
-    if found.min() < 0 or found.max() >= n or len(np.unique(found)) != len(found):
+    if numbers.min() < 0 or numbers.max() >= n or len(np.unique(numbers)) != len(numbers):
         raise InvalidParameter(f"{name} must be distinct row numbers from 0 to {n - 1}")
-    return found.astype(np.intp)
+    return numbers.astype(np.intp)

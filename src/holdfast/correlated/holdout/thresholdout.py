@@ -101,13 +101,13 @@ class CorrelatedRules(ThresholdRules):
         public: dict[str, Any] = {"n": self.n, "threshold": self.threshold, "sigma": self.sigma, "budget": self.budget}
         if self.quilt is not None:
             public["epsilon_bdp"] = self.epsilon_bdp
-        found = {False: Guarantee("correlated.algorithm-1-epsilon", public, _HEURISTIC, certified=False)}
+        guarantees = {False: Guarantee("correlated.algorithm-1-epsilon", public, _HEURISTIC, certified=False)}
         if self.claim is not None and self.quilt is not None:
             wanted = {"tau": self.claim.tau, "beta": self.claim.beta, "questions": self.claim.questions}
             terms = self.quilt.to_dict()
             terms["blanket"] = terms.pop("size")
-            found[True] = Guarantee("correlated.holdout-size", wanted | public | terms, _RESTS_ON)
-        return found
+            guarantees[True] = Guarantee("correlated.holdout-size", wanted | public | terms, _RESTS_ON)
+        return guarantees
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data, which `from_dict` reads back exactly."""
@@ -285,23 +285,23 @@ class CorrelatedThresholdout(Thresholdout):
         low, high = arguments.value_range(low, high)
         unit, beta = high - low, left_to_chance(arguments.probability("confidence", confidence))
         quilts = tuple(quilt) if isinstance(quilt, Iterable) else (quilt,)
-        if not quilts or not all(isinstance(one, QuiltTerms) for one in quilts):
+        if not quilts or not all(isinstance(terms, QuiltTerms) for terms in quilts):
             raise InvalidParameter("quilt must be QuiltTerms, or a list of them")
-        found = run_parameters(arguments.real("tau", tau, above=0) / unit, beta, questions, budget, split)
-        sigma = found.sigma * (1 - _GRID_ROOM)
-        needed = [least_records(budget, sigma, found.tau, found.beta, one) for one in quilts]
+        parameters = run_parameters(arguments.real("tau", tau, above=0) / unit, beta, questions, budget, split)
+        sigma = parameters.sigma * (1 - _GRID_ROOM)
+        needed = [least_records(budget, sigma, parameters.tau, parameters.beta, terms) for terms in quilts]
         least, known = min(zip(needed, quilts, strict=True), key=lambda pair: pair[0])
         if not math.isfinite(least) or least > 10**15:
             raise GuaranteeUnavailable(
                 f"no number of records is enough for Algorithm 1 to certify {tau:g}: influence {known.influence:g} is "
-                f"too strong for it (a question must keep {found.tau:.4g}); use quilts that reach farther, or "
+                f"too strong for it (a question must keep {parameters.tau:.4g}); use quilts that reach farther, or "
                 "DependentHoldout"
             )
         enough = math.ceil(least * (1 + _GRID_ROOM))
         rows = enough if n is None else arguments.whole("n", n, at_least=1, at_most=10**15)
         run = cls(
             rows,
-            found.threshold * unit,
+            parameters.threshold * unit,
             sigma,
             budget,
             quilt=known,

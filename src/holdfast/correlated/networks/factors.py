@@ -292,10 +292,10 @@ def markov_tables(
 
 
 def _named(where: str, nodes: Any) -> list[str]:
-    found: list[Any] = list(nodes) if isinstance(nodes, Iterable) else [None]
-    if not all(isinstance(name, str) for name in found):
+    names: list[Any] = list(nodes) if isinstance(nodes, Iterable) else [None]
+    if not all(isinstance(name, str) for name in names):
         raise InvalidParameter(f"{where} must name nodes of the network in a list of texts")
-    return found
+    return names
 
 
 def _array(where: str, table: Any, axes: int) -> Array:

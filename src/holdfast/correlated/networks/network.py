@@ -278,10 +278,10 @@ def best_cut(listed: Iterator[Cut], influence: Influence, epsilon: float, surcha
     for cut in listed:
         if epsilon <= cut.size * level:
             break
-        found = influence(cut, (epsilon - cut.size * level) / factor) if cut.quilt else 0.0
-        if found is None:
+        effect = influence(cut, (epsilon - cut.size * level) / factor) if cut.quilt else 0.0
+        if effect is None:
             continue
-        quilt = Quilt(cut.record, cut.quilt, cut.nearby, found, cut.size)
+        quilt = Quilt(cut.record, cut.quilt, cut.nearby, effect, cut.size)
         here = quilt.epsilon_dp(epsilon, surcharge)
         if best is None or here > level:
             best, level = quilt, here
@@ -296,10 +296,10 @@ def cheapest_cut(listed: Iterator[Cut], influence: Influence, epsilon_dp: float,
     for cut in listed:
         if cut.size * epsilon_dp >= level:
             break
-        found = influence(cut, (level - cut.size * epsilon_dp) / factor) if cut.quilt else 0.0
-        if found is None:
+        effect = influence(cut, (level - cut.size * epsilon_dp) / factor) if cut.quilt else 0.0
+        if effect is None:
             continue
-        quilt = Quilt(cut.record, cut.quilt, cut.nearby, found, cut.size)
+        quilt = Quilt(cut.record, cut.quilt, cut.nearby, effect, cut.size)
         here = quilt.epsilon_bdp(epsilon_dp, surcharge)
         if best is None or here < level:
             best, level = quilt, here
@@ -530,17 +530,17 @@ class Network(ListedModel):
         i = self._law.record(record)
         nodes, far = self._law.nodes("quilt", quilt), self._law.nodes("remote", remote)
         cut = check_cut(self.graph, i, nodes, self.n, remote=far)
-        found = self._influence(cut)
-        if found is None:
+        influence = self._influence(cut)
+        if influence is None:
             raise _too_wide(self._cells)
-        return Quilt(i, cut.quilt, cut.nearby, found, cut.size)
+        return Quilt(i, cut.quilt, cut.nearby, influence, cut.size)
 
     def quilts(self, record: Node) -> Iterator[Quilt]:
         """All quilts that the search may use, with their influences, by increasing size."""
         for cut in self._cuts(self._law.record(record)):
-            found = self._influence(cut) if cut.quilt else 0.0
-            if found is not None:
-                yield Quilt(cut.record, cut.quilt, cut.nearby, found, cut.size)
+            influence = self._influence(cut) if cut.quilt else 0.0
+            if influence is not None:
+                yield Quilt(cut.record, cut.quilt, cut.nearby, influence, cut.size)
 
     def best_quilt(self, record: Node, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
         """Return the quilt of `record` that maximises `(epsilon - surcharge) / size` among those listed.
@@ -590,8 +590,8 @@ class Network(ListedModel):
         """The influence of a cut; None where it is at least `limit`, or where no bound is known within the cap."""
         value, exact = self._known.get(cut, (0.0, False))
         if not exact and value < limit:  # known so far: only that it is at least `value`
-            found = self._exact_or_bound(cut, limit)
-            value, exact = (limit, False) if found is None else (found, True)
+            influence = self._exact_or_bound(cut, limit)
+            value, exact = (limit, False) if influence is None else (influence, True)
             self._known[cut] = value, exact
         return value if exact and (value < limit or limit == math.inf) else None
 
