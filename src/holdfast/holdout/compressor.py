@@ -185,7 +185,7 @@ def _exact(law: npt.ArrayLike) -> list[Fraction]:
 
 def _dominated(p: list[Fraction], q: list[Fraction], ratio: Fraction) -> list[Fraction]:
     """The distribution nearest to `p` in statistical distance, up to choice, among those below `ratio` times `q`."""
-    kept = [min(a, ratio * b) for a, b in zip(p, q, strict=True)]
-    room = [ratio * b - a for a, b in zip(kept, q, strict=True)]
-    missing, total = 1 - sum(kept), sum(room)
-    return kept if missing == 0 else [a + missing * r / total for a, r in zip(kept, room, strict=True)]
+    capped = [min(a, ratio * b) for a, b in zip(p, q, strict=True)]
+    room = [ratio * b - a for a, b in zip(capped, q, strict=True)]
+    missing, total = 1 - sum(capped), sum(room)
+    return capped if missing == 0 else [a + missing * r / total for a, r in zip(capped, room, strict=True)]

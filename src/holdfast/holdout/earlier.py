@@ -19,10 +19,10 @@ from holdfast.holdout.error_budget import Course
 
 def earlier_entries(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the entries of a transcript of format 1 as this version stores them."""
-    found = []
+    lines = []
     for entry in entries:
         shown = arguments.whole("shown in the state", entry["shown"], at_least=1)
-        found.append(
+        lines.append(
             {name: entry[name] for name in ("question", "key", "passed", "value", "interval", "family")}
             | {
                 "log_weight": -math.log(shown) if not entry["passed"] else 0.0,
@@ -32,7 +32,7 @@ def earlier_entries(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
                 "spends": True,
             }
         )
-    return found
+    return lines
 
 
 def earlier_course(answered: int, failed: int, log_shown: float) -> Course:

@@ -434,10 +434,10 @@ def reserve_parts(reserve: Any) -> tuple[float, ...]:
     """
     given = reserve if isinstance(reserve, (list, tuple)) else [reserve]
     parts = tuple(arguments.real("reserve", part, at_least=0, below=1) for part in given)
-    kept = tuple(part for part in parts if part > 0)
-    if sum(kept) >= 1:
-        raise InvalidParameter(f"reserve must add up to less than 1, got {sum(kept):g}")
-    return kept
+    positive = tuple(part for part in parts if part > 0)
+    if sum(positive) >= 1:
+        raise InvalidParameter(f"reserve must add up to less than 1, got {sum(positive):g}")
+    return positive
 
 
 # --- Priors of what is shown besides pass and fail --------------------------------------------------------------------

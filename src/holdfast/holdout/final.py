@@ -190,9 +190,11 @@ class MetricFinalists(Finalists):
     def of(cls, procedures: Sequence[Procedure]) -> MetricFinalists:
         """Metrics of one range on the same rows."""
         first = procedures[0]
-        if any((one.low, one.high, one.n) != (first.low, first.high, first.n) for one in procedures):
+        if any(
+            (procedure.low, procedure.high, procedure.n) != (first.low, first.high, first.n) for procedure in procedures
+        ):
             raise InvalidParameter("candidates must be metrics of one range on the same rows")
-        if not all(hasattr(one, "value") for one in procedures):
+        if not all(hasattr(procedure, "value") for procedure in procedures):
             raise InvalidParameter("candidates must be metrics with a value, as those of holdfast.holdout.metrics")
         return cls(first.n, first.low, first.high, False, procedures=tuple(procedures))
 
@@ -204,7 +206,7 @@ class MetricFinalists(Finalists):
     @property
     def means(self) -> Array:
         """The value of each; NaN for one without enough rows. That is no error, since errors reveal nothing."""
-        values = (getattr(one, "value", None) for one in self.procedures)
+        values = (getattr(procedure, "value", None) for procedure in self.procedures)
         return np.array([math.nan if value is None else float(value) for value in values])
 
     def limits(self, index: int, log_share: float, side: Side, alike: bool) -> tuple[float, float]:
@@ -220,7 +222,7 @@ class MetricFinalists(Finalists):
     def ranks(self, log_level: float, forecast: Forecast | None, alike: bool) -> Ranks:
         """By intervals that do not meet: all of them hold at once."""
         each = log_level - math.log(self.count)
-        ends = [one.interval(each) for one in self.procedures]
+        ends = [procedure.interval(each) for procedure in self.procedures]
         apart = [(i, j) for i, mine in enumerate(ends) for j, other in enumerate(ends) if mine[0] > other[1]]
         return Ranks(frozenset(apart), self.count)
 
@@ -365,10 +367,10 @@ def decide_final(
     ranks: dict[str, tuple[int, int]] | None = None
     better: frozenset[tuple[str, str]] | None = None
     if "ranks" in at:
-        found = finalists.ranks(at["ranks"], forecast, alike)
+        ranking = finalists.ranks(at["ranks"], forecast, alike)
         if not greater_is_better:
-            found = Ranks(frozenset((j, i) for i, j in found.better), count)
-        ranks, better = names_of(found, names)
+            ranking = Ranks(frozenset((j, i) for i, j in ranking.better), count)
+        ranks, better = names_of(ranking, names)
     values = {name: float(mean) for name, mean in zip(names, means, strict=True)}
     return FinalResult(
         values, names[best], interval, winner_interval, loss, ranks, better, dict(claims), finalists.n, guarantee

@@ -277,11 +277,11 @@ class GaussianThresholdout(OneOwner):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> GaussianThresholdout:
         """Continue from a state that `state()` returned."""
-        kept = read_state(state, "gaussian-thresholdout", ("parameters", "asked", "overfits", "source"))
-        source = None if kept["source"] is None else Seeded.from_state(kept["source"])
-        holdout = cls(**kept["parameters"], source=source)
-        holdout._asked = arguments.whole("asked", kept["asked"], at_least=0)
-        holdout._overfits = arguments.whole("overfits", kept["overfits"], at_least=0, at_most=holdout._asked)
+        stored = read_state(state, "gaussian-thresholdout", ("parameters", "asked", "overfits", "source"))
+        source = None if stored["source"] is None else Seeded.from_state(stored["source"])
+        holdout = cls(**stored["parameters"], source=source)
+        holdout._asked = arguments.whole("asked", stored["asked"], at_least=0)
+        holdout._overfits = arguments.whole("overfits", stored["overfits"], at_least=0, at_most=holdout._asked)
         return holdout
 
     def __repr__(self) -> str:

@@ -236,20 +236,20 @@ class Ladder(OneOwner):
         """Continue from a state that `state()` returned."""
         known = ("parameters", "submitted", "moves", "leader", "shown", "error", "losses")
         fields = (*known, "log_shown") if isinstance(state, dict) and "log_shown" in state else known
-        kept = read_state(state, "ladder", fields)
-        ladder = cls(**kept["parameters"])
+        stored = read_state(state, "ladder", fields)
+        ladder = cls(**stored["parameters"])
         most = ladder._submissions
-        ladder._submitted = arguments.whole("submitted", kept["submitted"], at_least=0, at_most=most)
-        ladder._moves = arguments.whole("moves", kept["moves"], at_least=0, at_most=ladder._submitted)
-        ladder._leader = arguments.whole("leader", kept["leader"], at_least=0, at_most=ladder._submitted)
-        ladder._shown = None if kept["shown"] is None else arguments.whole("shown", kept["shown"], at_least=0)
-        ladder._error = arguments.real("error", kept["error"], at_least=ladder._error)
+        ladder._submitted = arguments.whole("submitted", stored["submitted"], at_least=0, at_most=most)
+        ladder._moves = arguments.whole("moves", stored["moves"], at_least=0, at_most=ladder._submitted)
+        ladder._leader = arguments.whole("leader", stored["leader"], at_least=0, at_most=ladder._submitted)
+        ladder._shown = None if stored["shown"] is None else arguments.whole("shown", stored["shown"], at_least=0)
+        ladder._error = arguments.real("error", stored["error"], at_least=ladder._error)
         # Earlier versions weighed each of the n + 1 places of a move the same.
         earlier = -ladder._moves * math.log(ladder._n + 1) if ladder._mode == "parameter-free" else 0.0
         ladder._log_shown = arguments.real("log_shown", state.get("log_shown", earlier), at_most=0)
-        if kept["losses"] is not None:
-            summarise(kept["losses"], n=ladder._n, name="losses")
-            ladder._losses = np.array(kept["losses"], dtype=np.float64)
+        if stored["losses"] is not None:
+            summarise(stored["losses"], n=ladder._n, name="losses")
+            ladder._losses = np.array(stored["losses"], dtype=np.float64)
         return ladder
 
     def __repr__(self) -> str:

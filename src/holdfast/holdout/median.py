@@ -196,11 +196,11 @@ class MedianMechanism(OneOwner):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> MedianMechanism:
         """Continue from a state that `state()` returned."""
-        kept = read_state(state, "median-mechanism", ("parameters", "asked", "private", "removed"))
-        mechanism = cls(**kept["parameters"])
-        mechanism._asked = arguments.whole("asked", kept["asked"], at_least=0, at_most=mechanism._questions)
-        mechanism._private = arguments.whole("private", kept["private"], at_least=0, at_most=mechanism._asked)
-        removed = np.asarray(kept["removed"], dtype=np.int64)
+        stored = read_state(state, "median-mechanism", ("parameters", "asked", "private", "removed"))
+        mechanism = cls(**stored["parameters"])
+        mechanism._asked = arguments.whole("asked", stored["asked"], at_least=0, at_most=mechanism._questions)
+        mechanism._private = arguments.whole("private", stored["private"], at_least=0, at_most=mechanism._asked)
+        removed = np.asarray(stored["removed"], dtype=np.int64)
         if removed.size and not (removed.min() >= 0 and removed.max() < len(mechanism._kept)):
             raise InvalidParameter("state must be what median-mechanism.state() gave")
         mechanism._kept[removed] = False

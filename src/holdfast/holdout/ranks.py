@@ -350,8 +350,8 @@ def pair_statistics(columns: Array) -> Array:
     spread = np.maximum(squares[:, None] + squares[None, :] - 2 * second - (mean[:, None] - mean[None, :]) ** 2, 0.0)
     gap = mean[:, None] - mean[None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = gap / np.sqrt(spread / max(n - 1, 1))
-    return np.where(np.isfinite(found), found, 0.0)
+        statistics = gap / np.sqrt(spread / max(n - 1, 1))
+    return np.where(np.isfinite(statistics), statistics, 0.0)
 
 
 def sign_statistics(wins: npt.NDArray[np.int64], n: int) -> Array:
@@ -364,8 +364,8 @@ def sign_statistics(wins: npt.NDArray[np.int64], n: int) -> Array:
     """
     gap = (wins - wins.T) / n
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = gap / np.sqrt(np.maximum((wins + wins.T) / n - gap**2, 0.0) / max(n - 1, 1))
-    return np.where(np.isfinite(found), found, 0.0)
+        statistics = gap / np.sqrt(np.maximum((wins + wins.T) / n - gap**2, 0.0) / max(n - 1, 1))
+    return np.where(np.isfinite(statistics), statistics, 0.0)
 
 
 def names_of(ranks: Ranks, names: Sequence[str]) -> tuple[dict[str, tuple[int, int]], frozenset[tuple[str, str]]]:

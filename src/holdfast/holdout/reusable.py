@@ -644,8 +644,8 @@ class ReusableHoldout(Run):
         if len(rows) != len(asked):
             raise InvalidParameter(f"guesses must have one entry per question, {len(rows)}, got {len(asked)}")
         asks = [
-            Ask(question.describe(one), reading.decide(one), risk=partial(question.risk, one))
-            for reading, one in zip(rows, asked, strict=True)
+            Ask(question.describe(claim), reading.decide(claim), risk=partial(question.risk, claim))
+            for reading, claim in zip(rows, asked, strict=True)
         ]
         return self._run.ask_batch(asks) if asks else []
 
@@ -870,7 +870,7 @@ class ReusableHoldout(Run):
         def decide(log_share: float) -> Outcome:
             if not shows_value:
                 return Outcome(None, names[winner], None, "best", weight)
-            question = self._mean("best", "auto", None, low, high, all(one.binary for one in rows))
+            question = self._mean("best", "auto", None, low, high, all(row.binary for row in rows))
             outcome = check_winner(
                 question, rows[winner], checked[names[winner]], len(names), greater_is_better, log_share
             )
@@ -1093,8 +1093,10 @@ class ReusableHoldout(Run):
         self, candidates: Mapping[str, Any], low: float | None, high: float | None, binary: bool
     ) -> tuple[npt.NDArray[np.float64], list[Summary]]:
         """The exact values of several candidates, with their sums where they are columns. Secret."""
-        if any(isinstance(one, Procedure) for one in candidates.values()):
-            return MetricFinalists.of([self._metric(one).procedure for one in candidates.values()]).means, []
+        if any(isinstance(candidate, Procedure) for candidate in candidates.values()):
+            return MetricFinalists.of(
+                [self._metric(candidate).procedure for candidate in candidates.values()]
+            ).means, []
         rows = None if self._split is None else self._split.explored
         columns, whole, _ = self._columns(candidates, low, high, binary, rows)
         lowest, highest = self._range(low, high)
@@ -1102,7 +1104,7 @@ class ReusableHoldout(Run):
             summarise(column, n=len(column), low=lowest, high=highest, binary=whole, name=str(name))
             for name, column in zip(candidates, columns, strict=True)
         ]
-        return np.array([one.mean for one in sums]), sums
+        return np.array([summary.mean for summary in sums]), sums
 
     def _read_finalists(
         self, candidates: Mapping[str, Any], low: float | None, high: float | None, binary: bool, ranks: bool
@@ -1111,8 +1113,8 @@ class ReusableHoldout(Run):
 
         For ranks also the columns on the rows that this final does not test and that were read before, if any.
         """
-        if any(isinstance(one, Procedure) for one in candidates.values()):
-            return MetricFinalists.of([self._metric(one).procedure for one in candidates.values()]), None
+        if any(isinstance(candidate, Procedure) for candidate in candidates.values()):
+            return MetricFinalists.of([self._metric(candidate).procedure for candidate in candidates.values()]), None
         before = None
         if ranks and self._split is not None:
             before = np.concatenate([self._split.explored, *self._split.reserved[: self._phase]])
@@ -1144,8 +1146,8 @@ class ReusableHoldout(Run):
         binary = binary and self._units is None
 
         def checked(part: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[np.float64], bool]:
-            found = summarise(part, n=len(part), low=lowest, high=highest, binary=binary, name=name)
-            return np.asarray(part, dtype=np.float64), found.binary
+            summary = summarise(part, n=len(part), low=lowest, high=highest, binary=binary, name=name)
+            return np.asarray(part, dtype=np.float64), summary.binary
 
         columns, known, whole = [], [], True
         for name, values in candidates.items():

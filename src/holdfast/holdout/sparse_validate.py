@@ -215,11 +215,11 @@ class SparseValidate(OneOwner):
     @classmethod
     def from_state(cls, state: dict[str, Any], holdout: Any) -> SparseValidate:
         """Continue from `state()` on the same holdout."""
-        kept = read_state(state, "sparse-validate", ("parameters", "asked", "failed"))
-        validate = cls(holdout, **kept["parameters"])
-        validate._asked = arguments.whole("asked", kept["asked"], at_least=0, at_most=validate._questions)
+        stored = read_state(state, "sparse-validate", ("parameters", "asked", "failed"))
+        validate = cls(holdout, **stored["parameters"])
+        validate._asked = arguments.whole("asked", stored["asked"], at_least=0, at_most=validate._questions)
         most = min(validate._asked, validate._budget)
-        validate._failed = arguments.whole("failed", kept["failed"], at_least=0, at_most=most)
+        validate._failed = arguments.whole("failed", stored["failed"], at_least=0, at_most=most)
         return validate
 
     def __repr__(self) -> str:

@@ -351,9 +351,9 @@ def planned(
 
 def _design(share: float, beta: float, questions: int, budget: int, method: Method) -> _Design:
     if method == "single-threshold":
-        one = single_threshold_size(share, beta, questions, budget)
-        scales = NoiseScales(one.threshold_scale, one.question_scale, one.release_scale, refresh=False)
-        return _Design(one.n, one.threshold, one.release_scale, scales, certified=True, tight=True)
+        single = single_threshold_size(share, beta, questions, budget)
+        scales = NoiseScales(single.threshold_scale, single.question_scale, single.release_scale, refresh=False)
+        return _Design(single.n, single.threshold, single.release_scale, scales, certified=True, tight=True)
     plan = thresholdout_size(share, beta, questions, budget, method)
     assert plan.sigma is not None
     assert plan.threshold is not None
@@ -473,11 +473,11 @@ class ThresholdRules:
     def _guarantees(self) -> dict[bool, Guarantee]:
         public = {"n": self.n, "threshold": self.threshold, "sigma": self.sigma, "budget": self.budget}
         words = "the run is private; no accuracy is certified"
-        found = {False: Guarantee("holdout.thresholdout-epsilon", public, words, certified=False)}
+        guarantees = {False: Guarantee("holdout.thresholdout-epsilon", public, words, certified=False)}
         if self.claim is not None:
             wanted = {"tau": self.claim.tau, "beta": self.claim.beta, "questions": self.claim.questions}
-            found[True] = Guarantee("holdout.thresholdout-failure", wanted | public, "holdout rows i.i.d.")
-        return found
+            guarantees[True] = Guarantee("holdout.thresholdout-failure", wanted | public, "holdout rows i.i.d.")
+        return guarantees
 
     def answer(self, value: float | None, over: bool, first: bool, asked: int, left: int) -> Answer:
         """Return the answer to question number `asked`; None for bottom."""
@@ -536,12 +536,12 @@ class ThresholdRules:
         except (TypeError, ValueError):
             raise InvalidParameter("holdout must be means or a matrix with one row per question") from None
         if array.ndim == 2:
-            found = np.array([self.mean(row, self.n, "holdout") for row in array], dtype=np.float64)
+            means = np.array([self.mean(row, self.n, "holdout") for row in array], dtype=np.float64)
         else:
-            found = self.numbers("holdout", array)
-        if len(found) != questions:
-            raise InvalidParameter(f"holdout must have one entry per question, {questions}, got {len(found)}")
-        return found
+            means = self.numbers("holdout", array)
+        if len(means) != questions:
+            raise InvalidParameter(f"holdout must have one entry per question, {questions}, got {len(means)}")
+        return means
 
     # Saving -----------------------------------------------------------------------------------------------------------
 
@@ -809,17 +809,17 @@ class ThresholdRun(ThresholdView, OneOwner):
         True
         """
         fields = ("parameters", "asked", "left", "fresh", "noisy_threshold", "known", "source")
-        kept = read_state(state, "thresholdout", fields)
-        rules = cls._rules_type.from_dict(kept["parameters"])
-        fresh, noisy, known = kept["fresh"], kept["noisy_threshold"], kept["known"]
+        stored = read_state(state, "thresholdout", fields)
+        rules = cls._rules_type.from_dict(stored["parameters"])
+        fresh, noisy, known = stored["fresh"], stored["noisy_threshold"], stored["known"]
         whole = isinstance(noisy, int) and not isinstance(noisy, bool)
         if not isinstance(fresh, bool) or not whole or not isinstance(known, dict):
             raise InvalidParameter("state must be what thresholdout.state() gave")
-        left = arguments.whole("left", kept["left"], at_least=0, at_most=rules.budget)
+        left = arguments.whole("left", stored["left"], at_least=0, at_most=rules.budget)
         asked = arguments.whole(
-            "asked", kept["asked"], at_least=rules.budget - left + (not fresh and left == rules.budget)
+            "asked", stored["asked"], at_least=rules.budget - left + (not fresh and left == rules.budget)
         )
-        source = resolve(None if kept["source"] is None else Seeded.from_state(kept["source"]))
+        source = resolve(None if stored["source"] is None else Seeded.from_state(stored["source"]))
         holdout = cls.__new__(cls)
         holdout._begin(rules, source)
         holdout._asked, holdout._left, holdout._fresh, holdout._secret = asked, left, fresh, noisy
@@ -991,19 +991,19 @@ class Thresholdout(ThresholdRun):
         holdfast.errors.GuaranteeUnavailable: 10000 rows are too few for Thresholdout to certify 0.1 at 95% for 1000 ...
         """
         beta = left_to_chance(arguments.probability("confidence", confidence))
-        found = planned(tau, beta, questions, budget, n, method, low, high)
+        design = planned(tau, beta, questions, budget, n, method, low, high)
         return cls(
-            found.n,
-            found.threshold,
-            found.sigma,
-            found.budget,
+            design.n,
+            design.threshold,
+            design.sigma,
+            design.budget,
             side=side,
             low=low,
             high=high,
             clamp=clamp,
-            variant="figure-1" if found.scales is None else "single-threshold",
-            scales=found.scales,
-            claim=found.claim,
+            variant="figure-1" if design.scales is None else "single-threshold",
+            scales=design.scales,
+            claim=design.claim,
             source=source,
         )
 

@@ -213,8 +213,8 @@ class Transcript(OneOwner):
                     course = course.spent(ask.spends, decided[-1][2])
             finally:
                 self._deciding = False
-            found = enumerate(zip(asks, decided, strict=True))
-            return [self._record(ask, *one, joined=place > 0) for place, (ask, one) in found]
+            pairs = enumerate(zip(asks, decided, strict=True))
+            return [self._record(ask, *decision, joined=place > 0) for place, (ask, decision) in pairs]
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
@@ -311,7 +311,7 @@ class Transcript(OneOwner):
     def state(self, secrets: bool) -> list[dict[str, Any]]:
         """Return what was asked and shown, in order; with `secrets`, also what a reveal would show."""
         with self._lock:
-            found = []
+            lines = []
             for entry in self.entries:
                 outcome = entry.outcome
                 line = {
@@ -330,8 +330,8 @@ class Transcript(OneOwner):
                 }
                 if secrets and outcome.exact is not None:
                     line["exact"] = outcome.exact.to_dict()
-                found.append(line)
-            return found
+                lines.append(line)
+            return lines
 
     def replay(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Record what `state()` gave, in order, without asking anything."""

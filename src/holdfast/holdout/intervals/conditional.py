@@ -122,10 +122,10 @@ def conditional_mean(
 
     def limits(log_share: float, side: Side) -> tuple[float, float]:
         if whole and rows:
-            found = clopper_pearson(round(total), rows, log_share, side)
+            ends = clopper_pearson(round(total), rows, log_share, side)
         else:
-            found = conditional_interval((total, total), (rows - total, rows - total), n, log_share, side)
-        return outwards(low + (high - low) * found.low, low + (high - low) * found.high, low, high)
+            ends = conditional_interval((total, total), (rows - total, rows - total), n, log_share, side)
+        return outwards(low + (high - low) * ends.low, low + (high - low) * ends.high, low, high)
 
     value = low + (high - low) * total / rows if rows else None
     return OnRows(low, high, n, f"{name} ({'clopper-pearson' if whole else 'kl'})", limits, value)

@@ -98,9 +98,9 @@ class MixtureBets:
         >>> MixtureBets.of_counts({-1.0: 3, 0.0: 90, 1.0: 7}, -1.0, 1.0).n
         100
         """
-        kept = {value: count for value, count in counts.items() if count}
-        values = (np.array(list(kept), dtype=np.float64) - low) / (high - low)
-        return cls(values, np.array(list(kept.values()), dtype=np.float64), sum(kept.values()), low, high)
+        positive = {value: count for value, count in counts.items() if count}
+        values = (np.array(list(positive), dtype=np.float64) - low) / (high - low)
+        return cls(values, np.array(list(positive.values()), dtype=np.float64), sum(positive.values()), low, high)
 
     def interval(self, log_share: float, side: Side = "both") -> tuple[float, float]:
         """Limits that miss the mean of the rows' means with probability at most `exp(log_share)`."""

@@ -353,8 +353,8 @@ def _gaussian_questions(n: int, use: Use, tau: float) -> int:
 )
 def gaussian_answers(n: int, use: Use) -> Found:
     """The plan of `GaussianAnswers`: the narrowest of Theorems A, B and D."""
-    found = best_noise(n, use.questions, use.beta)
-    return Found(found.half_width, found.certified, None, {"noise": found.sigma})
+    noise = best_noise(n, use.questions, use.beta)
+    return Found(noise.half_width, noise.certified, None, {"noise": noise.sigma})
 
 
 @method(
@@ -366,8 +366,8 @@ def gaussian_answers(n: int, use: Use) -> Found:
 )
 def ladder(n: int, use: Use) -> Found:
     """The fixed-step Ladder at its best step."""
-    found = ladder_width(n, use.beta, use.questions)
-    return Found(found.value, True, None, {"step": found.step})
+    width = ladder_width(n, use.beta, use.questions)
+    return Found(width.value, True, None, {"step": width.step})
 
 
 @method(
@@ -428,18 +428,18 @@ def least_rows(method: Method, use: Use, tau: float) -> int | None:
     """Return the least number of rows with a half-width of at most `tau`; None beyond 10**15."""
     if method.rows is not None:
         try:
-            found = method.rows(use, tau)
+            rows = method.rows(use, tau)
         except InvalidParameter:  # more rows than the theorem's own search allows
             return None
-        return found if found <= LIMIT else None
+        return rows if rows <= LIMIT else None
     few = max(1, math.ceil(math.log(2 * use.questions / use.beta) / (2 * tau * tau)))
 
     def spare(n: int) -> float:
         excess = _excess(method, n, use, tau)
         return -excess if excess > 0 else max(-excess, 5e-324)
 
-    found = 1 + turning_point(spare, min(few, LIMIT), LIMIT)
-    return found if found <= LIMIT else None
+    rows = 1 + turning_point(spare, min(few, LIMIT), LIMIT)
+    return rows if rows <= LIMIT else None
 
 
 def most_questions(method: Method, n: int, use: Use, tau: float) -> int:

@@ -138,14 +138,14 @@ def curve(plan: HoldoutPlan, questions: Sequence[int] | None, progress: Progress
         for method in METHODS.values():
             if not method.applies(use):
                 continue
-            found = method.width(n, use)
+            width = method.width(n, use)
             rows.append(
                 {
                     "method": method.name,
                     "questions": m,
-                    "half_width": found.half_width * plan.length,
-                    "certified": found.certified,
-                    "vacuous": not found.half_width < 0.5,
+                    "half_width": width.half_width * plan.length,
+                    "certified": width.certified,
+                    "vacuous": not width.half_width < 0.5,
                 }
             )
     if progress is not None:
@@ -567,26 +567,26 @@ def _row(method: Method, n: int | None, use: Use, half_width: float | None, leng
     tau = None if half_width is None else half_width / length
     required = None if tau is None else least_rows(method, use, tau)
     at = n if n is not None else required
-    found = method.width(at, use) if at is not None else Found(math.inf)
-    vacuous = not found.half_width < 0.5
+    width = method.width(at, use) if at is not None else Found(math.inf)
+    vacuous = not width.half_width < 0.5
     if tau is None and vacuous:
         required = least_rows(method, use, math.nextafter(0.5, 0))
     both = n is not None and tau is not None
     return PlannedMethod(
         name=method.name,
-        half_width=found.half_width * length,
-        certified=found.certified,
+        half_width=width.half_width * length,
+        certified=width.certified,
         vacuous=vacuous,
         n_required=required,
         max_questions=most_questions(method, n, use, tau) if both else None,  # type: ignore[arg-type]
         max_failures=most_failures(method, n, use, tau) if both else None,  # type: ignore[arg-type]
-        sure_pass=None if found.sure_pass is None else found.sure_pass * length,
+        sure_pass=None if width.sure_pass is None else width.sure_pass * length,
         needs=method.needs,
         answers=method.answers,
         reference=method.reference,
         theorem=method.theorem,
         says=method.says,
-        extra={name: value * length for name, value in found.extra.items()},
+        extra={name: value * length for name, value in width.extra.items()},
     )
 
 

@@ -256,12 +256,12 @@ def workflow(
     }
     if counts.get("failures", 0) > counts.get("questions", 0):
         raise InvalidParameter(f"failures ({counts['failures']}) must not exceed questions ({counts['questions']})")
-    kept = 0.5 if name == "contest" and reserve is None else reserve
+    reserved = 0.5 if name == "contest" and reserve is None else reserve
     use = _Use(
         arguments.whole("n", n, at_least=2),
         arguments.probability("confidence", confidence),
         arguments.real("guess", guess, at_least=0, at_most=1),
-        None if kept is None else reserve_parts(kept),
+        None if reserved is None else reserve_parts(reserved),
         rule=arguments.choice("rule", "open" if rule is None else rule, RULES),
         **counts,
     )
