@@ -233,8 +233,8 @@ def prepare(audit: Audit) -> Setting:
     table = Table.of(audit.data)
     notes: list[str] = []
     target = audit.target
-    made = audit.release
-    inside, rows = (None, np.arange(table.rows)) if made is None else made.halves(table.rows)
+    release = audit.release
+    inside, rows = (None, np.arange(table.rows)) if release is None else release.halves(table.rows)
     if target is not None:
         target.check_said(table, rows)
         before = rows.size
@@ -246,13 +246,13 @@ def prepare(audit: Audit) -> Setting:
         if rows.size and (truth.all() or not truth.any()):
             raise InvalidParameter(f"target {target.name!r} must be true of some rows and false of others")
     lenses = family(audit.lenses, table, None if target is None else target.column)
-    if made is None and audit.clusters is None:
+    if release is None and audit.clusters is None:
         if rows.size < 2:
             raise InvalidParameter(f"data must have at least 2 rows that the target applies to, got {rows.size}")
-        kept = even_rows(rows.size, np.random.default_rng(child(audit.seed, 0)))
-        if kept.size < rows.size:
+        even = even_rows(rows.size, np.random.default_rng(child(audit.seed, 0)))
+        if even.size < rows.size:
             notes.append("one row drawn at random was left out to make the number of rows even")
-        rows = rows[kept]
+        rows = rows[even]
     groups = _plan(audit).resolve(table, rows)
     if groups.too_small:
         notes.append(f"{len(groups.too_small)} groups below the size limit were not measured")
@@ -264,15 +264,15 @@ def prepare(audit: Audit) -> Setting:
     if audit.weights is not None:
         weights = check_weights(f"column {audit.weights!r}", table[audit.weights][rows], rows.size)
         notes.append(f"distances are weighted by {audit.weights!r}: outside the definition and its theorems")
-    if made is not None:
+    if release is not None:
         notes.append("the release was already made: valid only if a uniformly random choice decided who was in it")
     learners = learners_of(audit.learners)
-    if made is None:
+    if release is None:
         check_holds_no_data("curator", audit.curator, table, audit.data)
     for name, learner in learners.items():
         if hasattr(learner, "for_rows"):  # predictions given
             learner.fits(table.rows)
-            if made is None:
+            if release is None:
                 notes.append(f"learner {name!r}: the same predictions serve every split, so this shows chance alone")
         check_holds_no_data(f"learner {name!r}", learner, table, audit.data)
     known = None if inside is None else inside[rows]

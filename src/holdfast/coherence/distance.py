@@ -94,13 +94,13 @@ def overlapping(
     plain = weights is None and metric == "wasserstein"
     steps = np.flatnonzero(values[1:] != values[:-1]) + 1
     if plain and values.size >= COUNTED * (steps.size + 1):
-        found = _counted(values[np.append(0, steps)], steps, order, inside[order], masks)
+        results = _counted(values[np.append(0, steps)], steps, order, inside[order], masks)
     elif plain:
         listed = _Listed(values, inside[order])
-        found = [listed(bits) for eight in _packed(order, masks) for bits in _each(eight)]
+        results = [listed(bits) for eight in _packed(order, masks) for bits in _each(eight)]
     else:
-        found = _weighted(values, order, inside[order], masks, None if weights is None else weights[order], metric)
-    distance, n_in, n_out = zip(*found, strict=True) if found else ((), (), ())
+        results = _weighted(values, order, inside[order], masks, None if weights is None else weights[order], metric)
+    distance, n_in, n_out = zip(*results, strict=True) if results else ((), (), ())
     return np.array(distance, dtype=np.float64), np.array(n_in, dtype=np.int64), np.array(n_out, dtype=np.int64)
 
 
@@ -189,7 +189,7 @@ def _counted(points: Floats, steps: Whole, order: Whole, inside: Bools, masks: I
     layout[place] = order[by_kind]
     filled = np.flatnonzero(counts)
     gaps = np.diff(points)
-    found: _Found = []
+    results: _Found = []
     bits, octets = np.empty(layout.size, dtype=np.uint8), np.empty((8, layout.size // 8), dtype=np.uint8)
     for packed, many in _packed(layout, masks, rows):
         for bit in range(many):
@@ -197,8 +197,8 @@ def _counted(points: Floats, steps: Whole, order: Whole, inside: Bools, masks: I
         held = np.zeros((many, kinds), dtype=np.int64)
         held[:, filled] = np.add.reduceat(np.bitwise_count(octets[:many]), starts[filled], axis=1, dtype=np.int64)
         distance, n_in, n_out = from_counts(held[:, points.size :], held[:, : points.size], gaps)
-        found += zip(distance.tolist(), n_in.tolist(), n_out.tolist(), strict=True)
-    return found
+        results += zip(distance.tolist(), n_in.tolist(), n_out.tolist(), strict=True)
+    return results
 
 
 def from_counts(inside: Whole, outside: Whole, gaps: Floats) -> Block:
@@ -222,17 +222,17 @@ def _weighted(
     values: Floats, order: Whole, inside: Bools, masks: Iterator[Any], weights: Floats | None, metric: str
 ) -> _Found:
     """Weights or another metric: group by group."""
-    found: _Found = []
+    results: _Found = []
     for eight in _packed(order, masks):
         for mask in _each(eight):
             members = mask.nonzero()[0]
             if not members.size:
-                found.append((np.nan, 0, 0))
+                results.append((np.nan, 0, 0))
                 continue
             weight = None if weights is None else weights[members]
-            one = in_order(values[members], inside[members], weight, np.array([members.size]), metric)
-            found.append((float(one[0][0]), int(one[1][0]), int(one[2][0])))
-    return found
+            distances = in_order(values[members], inside[members], weight, np.array([members.size]), metric)
+            results.append((float(distances[0][0]), int(distances[1][0]), int(distances[2][0])))
+    return results
 
 
 # Distances of disjoint groups: the rows of each group are put together, and groups of about one size are one table.

@@ -26,8 +26,8 @@ class Values:
     def of(cls, values: Column) -> Values:
         """Return the values of a column."""
         text = values.dtype.kind == "O"
-        kept = values[~missing(values)]
-        return cls(text, np.unique(kept.astype(str) if text else kept.astype(np.float64)))
+        present = values[~missing(values)]
+        return cls(text, np.unique(present.astype(str) if text else present.astype(np.float64)))
 
     def codes(self, values: Column) -> Ints:
         """Return the code of each value."""
@@ -35,18 +35,18 @@ class Values:
         there = ~missing(values)
         if not there.any():
             return out
-        kept: NDArray[Any] = values[there].astype(str)
+        present: NDArray[Any] = values[there].astype(str)
         if not self.text:
             try:
-                kept = values[there].astype(np.float64)
+                present = values[there].astype(np.float64)
             except ValueError:  # text where the report has numbers: no value is known
                 out[there] = -1
                 return out
         if not self.distinct.size:
             out[there] = -1
             return out
-        at = np.minimum(np.searchsorted(self.distinct, kept), self.distinct.size - 1)
-        out[there] = np.where(self.distinct[at] == kept, at + 1, -1)
+        at = np.minimum(np.searchsorted(self.distinct, present), self.distinct.size - 1)
+        out[there] = np.where(self.distinct[at] == present, at + 1, -1)
         return out
 
 
@@ -116,11 +116,11 @@ class Matrix:
         known, fills, flags = [], [], []
         for name in columns:
             values = report[name]
-            found = Values.of(values)
-            known.append(found)
+            coded = Values.of(values)
+            known.append(coded)
             there = ~missing(values)
-            fills.append(float(values[there].astype(np.float64).mean()) if not found.text and there.any() else 0.0)
-            flags.append(bool(not found.text and not there.all()))
+            fills.append(float(values[there].astype(np.float64).mean()) if not coded.text and there.any() else 0.0)
+            flags.append(bool(not coded.text and not there.all()))
         plain = cls(tuple(columns), tuple(known), tuple(fills), tuple(flags), one_hot)
         if not standard:
             return plain
@@ -145,10 +145,10 @@ class Matrix:
                     parts.append(codes[:, None].astype(np.float64))
                 continue
             gone = missing(values)
-            kept = np.full(rows.rows, fill)
+            filled = np.full(rows.rows, fill)
             if values.dtype.kind != "O":
-                kept[~gone] = values[~gone]
-            parts.append(kept[:, None])
+                filled[~gone] = values[~gone]
+            parts.append(filled[:, None])
             if flag:
                 parts.append(gone[:, None].astype(np.float64))
         matrix = np.concatenate(parts, axis=1)

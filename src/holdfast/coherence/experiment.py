@@ -235,8 +235,8 @@ class Learning:
         """One number in [-1, 1] for each row, through lens `number`. Raises what went wrong."""
         if self.time_limit is None:
             return self._through(number, lens)
-        found: NDArray[np.float64] = isolated(self._through, (number, lens), self.time_limit, "learner")
-        return found
+        predictions: NDArray[np.float64] = isolated(self._through, (number, lens), self.time_limit, "learner")
+        return predictions
 
     def _through(self, number: int, lens: Lens) -> NDArray[np.float64]:
         names, rng = self.everyone.names, self._rng(number)
@@ -299,13 +299,13 @@ def run(audit: Audit, progress: Progress | None = None, workers: int = 1) -> Tri
     results: list[_Split] = []
     stopped = False
 
-    def one(k: int) -> _Split:
+    def attempt(k: int) -> _Split:
         return _no_split(setting, k) if stopped else _one_split(setting, k)
 
     with ThreadPoolExecutor(max_workers=workers) as pool:
         # In the order of splits, whatever ends first: so the decision to stop does not depend on the workers either.
-        found = map(one, range(setting.splits)) if workers == 1 else pool.map(one, range(setting.splits))
-        for k, result in enumerate(found):
+        outcomes = map(attempt, range(setting.splits)) if workers == 1 else pool.map(attempt, range(setting.splits))
+        for k, result in enumerate(outcomes):
             results.append(_no_split(setting, k) if stopped else result)
             tail = results[-audit.patience :]
             if len(results) == audit.patience and all(split.digest is None for split in tail):
@@ -371,10 +371,10 @@ def _inside(setting: Setting, k: int) -> NDArray[np.bool_]:
 def _blank(setting: Setting, k: int) -> _Split:
     inside = _inside(setting, k)
     shape = (len(setting.learners), len(setting.lenses))
-    kept = np.full((*shape, setting.rows.size), np.nan) if setting.audit.keep_predictions else None
+    predictions = np.full((*shape, setting.rows.size), np.nan) if setting.audit.keep_predictions else None
     halves = setting.groups.distances(np.zeros(setting.rows.size), inside)
     counts = (halves.inside, halves.outside)
-    return _Split(inside, np.full((*shape, len(setting.groups)), np.nan), counts, kept, [], None)
+    return _Split(inside, np.full((*shape, len(setting.groups)), np.nan), counts, predictions, [], None)
 
 
 def _no_split(setting: Setting, k: int) -> _Split:
@@ -399,14 +399,16 @@ def _one_split(setting: Setting, k: int) -> _Split:
         for j, lens in enumerate(setting.lenses):
             try:
                 given = hasattr(learner, "for_rows")
-                found = learner.for_rows(setting.rows, lens) if given else learning.predictions(j, lens)
+                predictions = learner.for_rows(setting.rows, lens) if given else learning.predictions(j, lens)
             except (Exception, SystemExit) as error:
                 split.failures.append(failure_of(error, k, name, lens.name))
                 continue
-            measured = setting.groups.distances(rank(found), split.inside, weights=setting.weights, metric=audit.metric)
+            measured = setting.groups.distances(
+                rank(predictions), split.inside, weights=setting.weights, metric=audit.metric
+            )
             split.distance[i, j] = measured.distance
             if split.predictions is not None:
-                split.predictions[i, j] = found
+                split.predictions[i, j] = predictions
     return split
 
 

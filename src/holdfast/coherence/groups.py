@@ -81,27 +81,27 @@ class GroupPlan:
         for name in (*self.columns, *self.bins):
             if name not in table:
                 raise missing_column(name, table.names)
-        kept = table.take(rows)
+        audited = table.take(rows)
         layers: list[_Layer] = []
         small: list[tuple[str, int]] = []
         if self.everyone:
-            layers.append(_Layer.mask(EVERYONE, np.ones(kept.rows, dtype=bool)))
+            layers.append(_Layer.mask(EVERYONE, np.ones(audited.rows, dtype=bool)))
         for name, rule in self.declared.items():
-            mask = _declared(str(name), rule, kept, table.rows, rows)
+            mask = _declared(str(name), rule, audited, table.rows, rows)
             size = int(mask.sum())
             if size == 0:
-                raise InvalidParameter(f"group {name!r} has no member among the {kept.rows} rows of the audit")
+                raise InvalidParameter(f"group {name!r} has no member among the {audited.rows} rows of the audit")
             if size < self.min_size:
                 small.append((str(name), size))
             else:
                 layers.append(_Layer.mask(str(name), mask))
-        coded = {name: _codes(name, kept, self.bins.get(name)) for name in self.columns}
+        coded = {name: _codes(name, audited, self.bins.get(name)) for name in self.columns}
         for size in range(1, min(self.depth, len(self.columns)) + 1):
             for chosen in combinations(self.columns, size):
                 layer = _crossing([coded[name] for name in chosen], self.min_size, small)
                 if layer.names:
                     layers.append(layer)
-                if sum(len(made.names) for made in layers) > LARGEST_COLLECTION:
+                if sum(len(layer.names) for layer in layers) > LARGEST_COLLECTION:
                     raise InvalidParameter(
                         f"groups must be at most {LARGEST_COLLECTION}; lower depth or raise min_size"
                     )
@@ -112,7 +112,7 @@ class GroupPlan:
             again = next(name for name in names if names.count(name) > 1)
             raise InvalidParameter(f"groups must have distinct names; {again!r} occurs twice")
         asked = tuple(name for name, _ in small if name in self.declared)
-        return Groups(tuple(names), kept.rows, tuple(small), tuple(layers), asked)
+        return Groups(tuple(names), audited.rows, tuple(small), tuple(layers), asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,8 +223,8 @@ class Groups:
             b = int(mask.sum()) - a
             # One more row in each half stands for all who are not members, with their number as its weight.
             weights = np.append(mask, [n_in - a, n_out - b]).astype(np.float64)
-            found = group_distances(ranked, where, [np.ones(where.size, dtype=bool)], weights=weights)
-            parts.append((float(found.distance[0]), a, b))
+            distances = group_distances(ranked, where, [np.ones(where.size, dtype=bool)], weights=weights)
+            parts.append((float(distances.distance[0]), a, b))
         return GroupDistances(
             np.array([d for d, _, _ in parts]),
             np.array([a for _, a, _ in parts], dtype=np.int64),
@@ -249,15 +249,15 @@ def plan_of(groups: Any) -> GroupPlan:
     raise InvalidParameter("groups must be a GroupPlan, a mapping of names to rules, or a list of columns")
 
 
-def _declared(name: str, rule: Rule, kept: Table, total: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _declared(name: str, rule: Rule, audited: Table, total: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     if isinstance(rule, str):
-        return decided(f"group {name!r}", rule, kept)
-    found = np.asarray(rule(kept) if callable(rule) else rule)
-    if not callable(rule) and found.shape == (total,):
-        found = found[rows]
-    if found.dtype != np.bool_ or found.shape != (kept.rows,):
+        return decided(f"group {name!r}", rule, audited)
+    mask = np.asarray(rule(audited) if callable(rule) else rule)
+    if not callable(rule) and mask.shape == (total,):
+        mask = mask[rows]
+    if mask.dtype != np.bool_ or mask.shape != (audited.rows,):
         raise InvalidParameter(f"group {name!r} must be one truth value per row")
-    return found
+    return mask
 
 
 def _codes(name: str, table: Table, edges: Sequence[float] | None) -> tuple[NDArray[np.int64], list[str]]:
@@ -298,5 +298,5 @@ def _crossing(coded: list[tuple[NDArray[np.int64], list[str]]], min_size: int, s
         (" & ".join(label), int(count)) for label, count in zip(labels, counts, strict=True) if 0 < count < min_size
     ]
     number = np.where(large, np.cumsum(large) - 1, -1)
-    kept = tuple(" & ".join(label) for label, keep in zip(labels, large, strict=True) if keep)
-    return _Layer(kept, None, Partition(number[codes].astype(np.int32), len(kept)))
+    crossings = tuple(" & ".join(label) for label, keep in zip(labels, large, strict=True) if keep)
+    return _Layer(crossings, None, Partition(number[codes].astype(np.int32), len(crossings)))

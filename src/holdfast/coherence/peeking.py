@@ -48,12 +48,12 @@ def predict(predictor: Predictor, seen: Table, names: Iterable[str], rng: np.ran
     if not callable(predictor):
         raise InvalidParameter("a learner must return a predictor: a function from a table to one number per row")
     hidden = frozenset(names) - set(seen.names)
-    found = checked(predictor(_through(seen.copy(), hidden)), seen.rows)  # a copy: it may change what it is given
+    predictions = checked(predictor(_through(seen.copy(), hidden)), seen.rows)  # a copy: it may change what it is given
     some = rng.permutation(seen.rows)[:_SAMPLE]
     again = checked(predictor(_through(seen.take(some), hidden)), some.size)
-    if np.abs(found[some] - again).max(initial=0) > _SAME:
+    if np.abs(predictions[some] - again).max(initial=0) > _SAME:
         raise Peeked("the prediction for a row changes with the rows predicted with it: fit on the report only")
-    return found
+    return predictions
 
 
 def checked(values: Any, rows: int) -> NDArray[np.float64]:
@@ -122,7 +122,7 @@ def _held(thing: Any, where: str, depth: int, seen: set[int]) -> Iterator[tuple[
         return
     inner: list[tuple[str, Any]] = []
     if isinstance(thing, functools.partial):
-        inner += [("an argument of partial", one) for one in (*thing.args, *thing.keywords.values())]
+        inner += [("an argument of partial", value) for value in (*thing.args, *thing.keywords.values())]
         inner.append((where, thing.func))
     elif isinstance(thing, types.MethodType):
         inner += [(where, thing.__self__), (where, thing.__func__)]
@@ -132,18 +132,18 @@ def _held(thing: Any, where: str, depth: int, seen: set[int]) -> Iterator[tuple[
                 inner.append((f"variable {name!r}", cell.cell_contents))
             except ValueError:  # a name that is not bound yet
                 continue
-        inner += [("a default argument", one) for one in (thing.__defaults__ or ())]
-        inner += [("a default argument", one) for one in (thing.__kwdefaults__ or {}).values()]
+        inner += [("a default argument", value) for value in (thing.__defaults__ or ())]
+        inner += [("a default argument", value) for value in (thing.__kwdefaults__ or {}).values()]
         used = _names(thing.__code__) & set(thing.__globals__)
         inner += [(f"global name {name!r}", thing.__globals__[name]) for name in sorted(used)]
     elif isinstance(thing, dict):
-        inner += [(where, one) for one in thing.values()]
+        inner += [(where, value) for value in thing.values()]
     elif isinstance(thing, (list, tuple)) and len(thing) <= 1000:
-        inner += [(where, one) for one in thing]
+        inner += [(where, value) for value in thing]
     elif hasattr(thing, "__dict__"):
-        inner += [(f"attribute {name!r}", one) for name, one in vars(thing).items()]
-    for name, one in inner:
-        yield from _held(one, name, depth - 1, seen)
+        inner += [(f"attribute {name!r}", value) for name, value in vars(thing).items()]
+    for name, value in inner:
+        yield from _held(value, name, depth - 1, seen)
 
 
 def _columns(thing: Any) -> Iterator[NDArray[Any]]:
@@ -179,6 +179,6 @@ def fingerprint(report: Any) -> str:
 
 
 def _through(seen: Table, hidden: frozenset[str]) -> Table:
-    made = _Through(seen.columns, seen.rows, seen.booleans)
-    object.__setattr__(made, "hidden", hidden)
-    return made
+    view = _Through(seen.columns, seen.rows, seen.booleans)
+    object.__setattr__(view, "hidden", hidden)
+    return view

@@ -231,10 +231,10 @@ def plan_epsilon(
     routes = []
     for name, privacy, each, over in ROUTES:
         if privacy == "pure":
-            found = bounds.pure_dp_epsilon(alpha, beta, groups, n, size, each, over, lenses, predictors)
+            needed = bounds.pure_dp_epsilon(alpha, beta, groups, n, size, each, over, lenses, predictors)
         else:
-            found = bounds.approx_dp_epsilon(alpha, beta, groups, n, size, each, lenses, predictors)
-        routes.append(Route(name, privacy, each, over, found))
+            needed = bounds.approx_dp_epsilon(alpha, beta, groups, n, size, each, lenses, predictors)
+        routes.append(Route(name, privacy, each, over, needed))
     ceiling = bounds.epsilon_ceiling(alpha, size / n, mode, population)
     counted = groups * lenses * predictors
     modes: dict[str, Mode] = {"paper": "paper", "sharp": "sharp"}
@@ -317,13 +317,13 @@ def protected_groups(
     least = bounds.pure_dp_size(
         tolerance(alpha, mode), beta, len(checked), n, epsilon, mode, population, lenses, predictors
     )
-    found = []
+    protected = []
     for name, size in sorted(checked.items(), key=lambda item: (-item[1], item[0])):
-        kept = math.inf
+        promised = math.inf
         if size:
-            kept = bounds.pure_dp_alpha(beta, len(checked), n, size, epsilon, mode, population, lenses, predictors)
-        found.append(ProtectedGroup(name, size, least.size, size >= least.size, kept))
-    return tuple(found)
+            promised = bounds.pure_dp_alpha(beta, len(checked), n, size, epsilon, mode, population, lenses, predictors)
+        protected.append(ProtectedGroup(name, size, least.size, size >= least.size, promised))
+    return tuple(protected)
 
 
 TABLE_1: tuple[tuple[float, float], ...] = (
@@ -433,10 +433,12 @@ def frontier(
     for i, size in enumerate(sizes):
         rows_in = arguments.whole(f"sizes[{i}]", size, at_least=1, at_most=n)
         for alpha in points:
-            found = bounds.pure_dp_epsilon(alpha, beta, groups, n, rows_in, mode, population)
+            needed = bounds.pure_dp_epsilon(alpha, beta, groups, n, rows_in, mode, population)
             ceiling = bounds.epsilon_ceiling(alpha, rows_in / n, mode, population)
             share = rows_in / n
-            rows.append({"alpha": alpha, "size": rows_in, "share": share, "epsilon": found.epsilon, "ceiling": ceiling})
+            rows.append(
+                {"alpha": alpha, "size": rows_in, "share": share, "epsilon": needed.epsilon, "ceiling": ceiling}
+            )
     return rows
 
 

@@ -38,16 +38,16 @@ def learners_of(given: Any) -> dict[str, Any]:
     from holdfast.coherence.learners import learner_of
 
     if isinstance(given, Mapping):
-        named = {str(name): learner_of(one) for name, one in given.items()}
+        named = {str(name): learner_of(learner) for name, learner in given.items()}
     else:
         several = [given] if isinstance(given, str) or not isinstance(given, Sequence) else list(given)
-        made = [learner_of(one) for one in several]
+        learners = [learner_of(learner) for learner in several]
         named = {}
-        for one in made:
-            name = getattr(one, "name", None) or getattr(one, "__name__", None) or type(one).__name__
+        for learner in learners:
+            name = getattr(learner, "name", None) or getattr(learner, "__name__", None) or type(learner).__name__
             if name in named:
                 raise InvalidParameter(f"learners must have distinct names; {name!r} occurs twice (use a mapping)")
-            named[str(name)] = one
+            named[str(name)] = learner
     if not named:
         raise InvalidParameter("learners must hold at least one learner")
     return named

@@ -218,11 +218,11 @@ class ReleasedCoherence:
         """One sentence for each group size."""
         said = []
         for size in sizes:
-            kept = digits_up(self.alpha(size), 3)
+            alpha = digits_up(self.alpha(size), 3)
             promise = (
-                f"no predictor separates its released half from the other by more than {kept:.3g} "
-                f"({50 * kept:.3g}% of the group flipped)"
-                if kept < 2
+                f"no predictor separates its released half from the other by more than {alpha:.3g} "
+                f"({50 * alpha:.3g}% of the group flipped)"
+                if alpha < 2
                 else "nothing is promised"
             )
             said.append(f"A group of {size:,} of {self.n:,} people: {promise}.")

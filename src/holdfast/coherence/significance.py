@@ -83,18 +83,18 @@ def cross_distances(
     weights, metric
         As for `distance.group_distances`.
     """
-    found, where = np.asarray(predictions, dtype=np.float64), np.asarray(inside)
-    if found.ndim != 2 or found.shape != where.shape or where.dtype != np.bool_:
+    predicted, where = np.asarray(predictions, dtype=np.float64), np.asarray(inside)
+    if predicted.ndim != 2 or predicted.shape != where.shape or where.dtype != np.bool_:
         raise InvalidParameter("predictions and inside must be arrays of the same shape, splits x rows")
-    splits = found.shape[0]
+    splits = predicted.shape[0]
     distances = np.empty((splits, splits, len(groups)))
     if weights is None and metric == "wasserstein" and splits * int(groups.sizes.max()) <= _MEMBERS:
         for g, mask in enumerate(groups.masks()):
             members = np.flatnonzero(mask)
-            distances[:, :, g] = _one_group(found[:, members], where[:, members])
+            distances[:, :, g] = _one_group(predicted[:, members], where[:, members])
         return distances
     for k in range(splits):
-        ranked = rank(found[k])
+        ranked = rank(predicted[k])
         for j in range(splits):
             distances[k, j] = groups.distances(ranked, where[j], weights=weights, metric=metric).distance
     return distances
@@ -107,7 +107,7 @@ def _one_group(predictions: Floats, inside: NDArray[np.bool_]) -> Floats:
     scale = n_in * (m - n_in).astype(np.float64)
     # In sorted order the running sum of these steps is F_in - F_out times the scale: whole numbers, exact in doubles.
     steps = np.where(inside, (m - n_in)[:, None], -n_in[:, None]).astype(np.float64)
-    found = np.empty((splits, splits))
+    distances = np.empty((splits, splits))
     block = max(1, _CELLS // max(m, 1))
     for k in range(splits):
         order = np.argsort(predictions[k])
@@ -116,9 +116,9 @@ def _one_group(predictions: Floats, inside: NDArray[np.bool_]) -> Floats:
             sums = steps[first : first + block, order[:-1]]
             np.cumsum(sums, axis=1, out=sums)
             np.abs(sums, out=sums)
-            found[k, first : first + block] = sums @ gaps
+            distances[k, first : first + block] = sums @ gaps
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(scale > 0, found / scale, np.nan)
+        return np.where(scale > 0, distances / scale, np.nan)
 
 
 def cross_test(distances: Any, rng: np.random.Generator, permutations: int = 9999) -> CrossTest:
@@ -338,13 +338,13 @@ def _many_values(ranked: Ranked, n_in: int, rng: np.random.Generator, count: int
     m = ranked.rows
     gaps, n_out = np.diff(ranked.values), m - n_in
     base = np.where(np.arange(m) < n_in, n_out, -n_in).astype(np.float64)
-    found: list[Floats] = []
+    distances: list[Floats] = []
     step = max(1, _MEMBERSHIP_CELLS // m)
     for first in range(0, count, step):
         block = np.tile(base, (min(step, count - first), 1))
         rng.permuted(block, axis=1, out=block)
-        found.append(np.abs(np.cumsum(block, axis=1)[:, :-1]) @ gaps / (n_in * n_out))
-    return np.concatenate(found)
+        distances.append(np.abs(np.cumsum(block, axis=1)[:, :-1]) @ gaps / (n_in * n_out))
+    return np.concatenate(distances)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -671,12 +671,17 @@ def _case(
         draws = permutations if trials.mode == "single" else some  # one split: here the p-values name groups
         fields["membership"] = _membership(trials, predictions[first], trials.inside[first], rng, draws, options)
     if trials.mode == "single":
-        found = max_t(
+        outcome = max_t(
             predictions[first], trials.inside[first], trials.groups, rng, some, clusters=trials.clusters, **options
         )
         mean = trials.distance[first, i, j]
-        fields |= {"mean": mean, "floor": found.floor, "excess": mean - found.floor, "p_values": fields["membership"]}
-        return fields | {"omnibus": found.p_value, "test": MAX_T, "least_p": 1 / (some + 1)}
+        fields |= {
+            "mean": mean,
+            "floor": outcome.floor,
+            "excess": mean - outcome.floor,
+            "p_values": fields["membership"],
+        }
+        return fields | {"omnibus": outcome.p_value, "test": MAX_T, "least_p": 1 / (some + 1)}
     used = done[:MOST_CROSSED]
     if used.size < 2:
         return fields
@@ -700,14 +705,14 @@ def _case(
 def _membership(
     trials: Trials, h: Floats, inside: Any, rng: np.random.Generator, permutations: int, options: dict[str, Any]
 ) -> Floats:
-    found = []
+    p_values = []
     for mask in trials.groups.masks():
         weights = None if options["weights"] is None else options["weights"][mask]
         clusters = None if trials.clusters is None else trials.clusters[mask]
-        one = {"weights": weights, "metric": options["metric"], "clusters": clusters}
+        own = {"weights": weights, "metric": options["metric"], "clusters": clusters}
         empty = inside[mask].all() or not inside[mask].any()
-        found.append(math.nan if empty else membership_test(h[mask], inside[mask], rng, permutations, **one))
-    return np.array(found)
+        p_values.append(math.nan if empty else membership_test(h[mask], inside[mask], rng, permutations, **own))
+    return np.array(p_values)
 
 
 def _corrected(drafts: list[dict[str, Any]]) -> tuple[CaseSignificance, ...]:
@@ -841,11 +846,11 @@ def exact_experiment(predictions: Any, groups: Any, alpha: float) -> tuple[int, 
     if ranked.rows % 2:
         raise InvalidParameter(f"predictions must be even in number, got {ranked.rows}")
     masks = np.asarray(groups, dtype=bool)
-    found = [group_distances(ranked, c, masks).distance for c in _choices(ranked.rows, ranked.rows // 2)]
-    distances = np.array(found)
+    measured = [group_distances(ranked, c, masks).distance for c in _choices(ranked.rows, ranked.rows // 2)]
+    distances = np.array(measured)
     empty = np.isnan(distances)
     above = np.where(empty, -np.inf, distances) > alpha
-    return int(above.any(axis=1).sum()), int(empty.any(axis=1).sum()), len(found)
+    return int(above.any(axis=1).sum()), int(empty.any(axis=1).sum()), len(measured)
 
 
 def _choices(rows: int, inside: int) -> Iterator[NDArray[np.bool_]]:

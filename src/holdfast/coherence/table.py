@@ -189,9 +189,9 @@ class Table:
         if checked.kind != "boolean":
             raise InvalidParameter(f"a condition must be true or false of each row, and this is a {checked.kind}")
         read = {name: self._values(name) for name in checked.columns}
-        found = numpy_columns.evaluate(checked, read, self.rows)
-        null = np.zeros(self.rows, dtype=bool) if found.null is None else np.asarray(found.null)
-        return found.array & ~null, null
+        truth = numpy_columns.evaluate(checked, read, self.rows)
+        null = np.zeros(self.rows, dtype=bool) if truth.null is None else np.asarray(truth.null)
+        return truth.array & ~null, null
 
     def _kind(self, name: str) -> Kind:
         if self.is_boolean(name):

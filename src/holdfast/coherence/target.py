@@ -290,23 +290,23 @@ def family(lenses: Any, table: Table, target: str | None = None) -> tuple[Lens, 
     ['sex', 'both']
     """
     if lenses is None:
-        found = [Lens("everything but the target" if target else "everything", _all_but(table, target))]
+        chosen = [Lens("everything but the target" if target else "everything", _all_but(table, target))]
     elif isinstance(lenses, Lens):
-        found = [lenses]
+        chosen = [lenses]
     elif isinstance(lenses, Mapping):
-        found = [Lens(str(name), tuple([c] if isinstance(c, str) else c)) for name, c in lenses.items()]
+        chosen = [Lens(str(name), tuple([c] if isinstance(c, str) else c)) for name, c in lenses.items()]
     elif isinstance(lenses, Sequence) and not isinstance(lenses, str) and len(lenses):
         if all(isinstance(lens, Lens) for lens in lenses):
-            found = list(lenses)
+            chosen = list(lenses)
         elif all(isinstance(lens, str) for lens in lenses):
-            found = [Lens(", ".join(lenses), tuple(lenses))]
+            chosen = [Lens(", ".join(lenses), tuple(lenses))]
         else:
             raise InvalidParameter("lenses must be all Lens objects or all column names")
     else:
         raise InvalidParameter("lenses must be a Lens, a list of lenses or columns, or a mapping of names to columns")
-    if len({lens.name for lens in found}) != len(found):
+    if len({lens.name for lens in chosen}) != len(chosen):
         raise InvalidParameter("lenses must have distinct names")
-    for lens in found:
+    for lens in chosen:
         for column in lens.columns:
             if column not in table:
                 raise InvalidParameter(
@@ -314,7 +314,7 @@ def family(lenses: Any, table: Table, target: str | None = None) -> tuple[Lens, 
                 )
             if column == target:
                 raise InvalidParameter(f"lens {lens.name!r} shows the target column {column!r} itself")
-    return tuple(found)
+    return tuple(chosen)
 
 
 def path(columns: Sequence[str]) -> tuple[Lens, ...]:

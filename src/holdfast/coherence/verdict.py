@@ -578,8 +578,8 @@ def _judged(
 def _groups(found: Significance, case: CaseSignificance, alpha: float, beta: float, level: float) -> list[GroupFinding]:
     log_share = math.log(level / found.tests)
     shares = None if case.cross is None else noise_share(case.cross, alpha)
-    one = 1 / (found.permutations + 1) if found.mode == "single" else case.least_p
-    least = min(1.0, one * found.tests)  # Holm's first step
+    single = 1 / (found.permutations + 1) if found.mode == "single" else case.least_p
+    least = min(1.0, single * found.tests)  # Holm's first step
     listed = []
     for g, (name, size) in enumerate(zip(found.groups, found.sizes, strict=True)):
         known = case.distance[np.isfinite(case.distance[:, g]), g]
@@ -651,7 +651,7 @@ def _case(
     if case.cross is not None:
         share = float(_above(case.cross[~np.eye(case.crossed, dtype=bool)], alpha).mean())
     lower, upper = _limits(found, above, case.splits, case.asked, log_share)
-    made = CaseFinding(
+    draft = CaseFinding(
         learner=case.learner,
         lens=case.lens,
         outcome=outcome,
@@ -666,8 +666,8 @@ def _case(
         upper=upper,
         noise_share=share,
     )
-    words = case_sentence(made, len(found.groups), len(found.cases), alpha, level, powerless)
-    return CaseFinding(**{**vars(made), "sentence": words})
+    words = case_sentence(draft, len(found.groups), len(found.cases), alpha, level, powerless)
+    return CaseFinding(**{**vars(draft), "sentence": words})
 
 
 def _leak(found: Significance) -> str:

@@ -51,8 +51,8 @@ class ShuffledColumn:
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table:
         """The report on this half."""
-        one = half.select([self.column])
-        return one.take(rng.permutation(half.rows))
+        column = half.select([self.column])
+        return column.take(rng.permutation(half.rows))
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Cart:
             from sklearn import tree
         names = tuple(self.columns or half.names)
         rows = half.rows if self.rows is None else self.rows
-        made: dict[str, Column] = {names[0]: half[names[0]][rng.integers(half.rows, size=rows)]}
+        columns: dict[str, Column] = {names[0]: half[names[0]][rng.integers(half.rows, size=rows)]}
         for place, name in enumerate(names[1:], start=1):
             matrix = Matrix.of(half, names[:place])
             wanted: Any = Values.of(half[name]).codes(half[name])
@@ -70,10 +70,10 @@ class Cart:
                 wanted, grow = np.nan_to_num(half[name].astype(np.float64), nan=-1.0), tree.DecisionTreeRegressor
             grown = grow(min_samples_leaf=self.leaf, random_state=int(rng.integers(2**31 - 1)))
             grown.fit(matrix(half), wanted)
-            made[name] = half[name][
-                _donors(grown.apply(matrix(half)), grown.apply(matrix(Table(made, rows))), rng.random(rows))
+            columns[name] = half[name][
+                _donors(grown.apply(matrix(half)), grown.apply(matrix(Table(columns, rows))), rng.random(rows))
             ]
-        return Table(made, rows, half.booleans)
+        return Table(columns, rows, half.booleans)
 
 
 def _donors(real: Any, synthetic: Any, chance: Any) -> Any:

@@ -197,12 +197,12 @@ class Given:
 
     def for_rows(self, rows: NDArray[np.int64], lens: Lens) -> NDArray[np.float64]:
         """Return the predictions for these rows of the data."""
-        found = self._kept.get(lens.name, self._kept.get(None))
-        if found is None:
+        predictions = self._kept.get(lens.name, self._kept.get(None))
+        if predictions is None:
             raise InvalidParameter(f"predictions for lens {lens.name!r} were not given")
-        if rows.size and int(rows.max()) >= found.size:
+        if rows.size and int(rows.max()) >= predictions.size:
             raise InvalidParameter("predictions given must be one number for each row of the data")
-        return found[rows]
+        return predictions[rows]
 
     def __call__(self, report: Any) -> Predictor:
         """The predictor that the report gives for this lens."""

@@ -127,31 +127,31 @@ def joined(edges: Any, inside: Any, outside: Any, least: float) -> tuple[tuple[B
     sparse: list[Bin] = []
     left_out = 0.0
     ends = [(float(e), float(a), float(b)) for e, a, b in zip(edges[:-1], inside, outside, strict=True)]
-    for one in [*ends, None]:
-        if one is not None and one[1] + one[2] < least:
-            sparse.append(one)
+    for cell in [*ends, None]:
+        if cell is not None and cell[1] + cell[2] < least:
+            sparse.append(cell)
             continue
-        made, missed = _run(sparse, least)
-        bins += made
+        merged, missed = _run(sparse, least)
+        bins += merged
         left_out += missed
         sparse = []
-        if one is not None:
-            bins.append(one)
+        if cell is not None:
+            bins.append(cell)
     return tuple(bins), left_out
 
 
 def _run(sparse: list[Bin], least: float) -> tuple[list[Bin], float]:
     """Sparse bins joined; empty ones at either end stay."""
-    held = [i for i, one in enumerate(sparse) if one[1] + one[2] > 0]
+    held = [i for i, cell in enumerate(sparse) if cell[1] + cell[2] > 0]
     if not held:
         return sparse, 0.0
     first, last = held[0], held[-1] + 1
     parts: list[Bin] = []
-    for one in sparse[first:last]:
+    for cell in sparse[first:last]:
         if parts and parts[-1][1] + parts[-1][2] < least:
-            parts[-1] = _added(parts[-1], one)
+            parts[-1] = _added(parts[-1], cell)
         else:
-            parts.append(one)
+            parts.append(cell)
     if len(parts) > 1 and parts[-1][1] + parts[-1][2] < least:
         rest = parts.pop()
         parts[-1] = _added(parts[-1], rest)
@@ -258,7 +258,7 @@ def utilities(trials: Trials, findings: tuple[GroupFinding, ...]) -> tuple[Utili
     if pair is None or trials.predictions is None:
         return ()
     true, false = (trials.groups.mask(name) for name in pair)
-    made = []
+    measures = []
     for i, learner in enumerate(trials.learners):
         for j, lens in enumerate(trials.lenses):
             own = [f for f in findings if (f.learner, f.lens) == (learner, lens.name) and f.excess is not None]
@@ -272,8 +272,10 @@ def utilities(trials: Trials, findings: tuple[GroupFinding, ...]) -> tuple[Utili
             known = [value for value in held if value is not None]
             if own and known:
                 worst = max(own, key=lambda f: f.excess or 0.0)
-                made.append(Utility(learner, lens.name, float(np.mean(known)), float(worst.excess or 0.0), worst.group))
-    return tuple(made)
+                measures.append(
+                    Utility(learner, lens.name, float(np.mean(known)), float(worst.excess or 0.0), worst.group)
+                )
+    return tuple(measures)
 
 
 def auc(true: NDArray[np.float64], false: NDArray[np.float64]) -> float | None:

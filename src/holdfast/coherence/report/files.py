@@ -62,15 +62,15 @@ def write(report: Report, trials: Trials, path: str | Path, min_cell: int = 1) -
     ...     sorted(path.name for path in write(report, trials, f"{folder}/audit.html").values() if path.exists())
     ['audit-splits.csv', 'audit.csv', 'audit.html', 'audit.json']
     """
-    found = places(path)
-    found["html"].parent.mkdir(parents=True, exist_ok=True)
-    found["html"].write_text(html(report), encoding="utf-8")
-    found["json"].write_text(to_json(report.to_dict()) + "\n", encoding="utf-8")
+    paths = places(path)
+    paths["html"].parent.mkdir(parents=True, exist_ok=True)
+    paths["html"].write_text(html(report), encoding="utf-8")
+    paths["json"].write_text(to_json(report.to_dict()) + "\n", encoding="utf-8")
     lines = ([_cell(getattr(finding, name)) for name in FINDINGS] for finding in report.verdict.findings)
-    _write_csv(found["csv"], FINDINGS, lines)
+    _write_csv(paths["csv"], FINDINGS, lines)
     floors = {(f.learner, f.lens, f.group): f.floor for f in report.verdict.findings}
-    _write_csv(found["splits"], SPLITS, _long(trials, floors, min_cell))
-    return found
+    _write_csv(paths["splits"], SPLITS, _long(trials, floors, min_cell))
+    return paths
 
 
 def _long(trials: Trials, floors: Mapping[tuple[str, str, str], float | None], min_cell: int) -> Iterable[list[str]]:

@@ -100,13 +100,13 @@ def sorted_pair(edges: Sequence[float], inside: Sequence[float], outside: Sequen
 
     def points(counts: Sequence[float]) -> list[tuple[float, float]]:
         whole, seen = sum(counts) or 1.0, 0.0
-        found: list[tuple[float, float]] = []
+        corners: list[tuple[float, float]] = []
         for i, count in enumerate(counts):
             if count > 0:
-                found.append((seen / whole, (edges[i] + 1) / 2))
+                corners.append((seen / whole, (edges[i] + 1) / 2))
                 seen += count
-                found.append((min(1.0, seen / whole), (edges[i + 1] + 1) / 2))
-        return found or [(0.0, 0.5)]
+                corners.append((min(1.0, seen / whole), (edges[i + 1] + 1) / 2))
+        return corners or [(0.0, 0.5)]
 
     parts = [_path(points(inside), "line-in"), _path(points(outside), "out")]
     return drawing(_WIDTH, _HEIGHT, title, [*parts, *_ends("-1", "1", "share of the half, lowest first")])
@@ -270,10 +270,10 @@ def cumulative(edges: Sequence[float], inside: Sequence[float], outside: Sequenc
     width, height, left, bottom = 300.0, 170.0, 40.0, 26.0
 
     def running(counts: Sequence[float]) -> list[float]:
-        whole, found = sum(counts) or 1.0, [0.0]
+        whole, shares = sum(counts) or 1.0, [0.0]
         for count in counts:
-            found.append(found[-1] + count / whole)
-        return found
+            shares.append(shares[-1] + count / whole)
+        return shares
 
     a, b = running(inside), running(outside)
 
@@ -354,7 +354,7 @@ def html(report: Report) -> str:
     >>> page.startswith("<!DOCTYPE html>"), page.count("<section"), "<script" in page
     (True, 8, False)
     """
-    made = {
+    parts = {
         "verdict": _verdict(report),
         "offenders": _offenders(report),
         "heat-map": _heat_map(report),
@@ -365,7 +365,7 @@ def html(report: Report) -> str:
         "setting": _setting(report),
     }
     headings = dict(SECTIONS) | {"offenders": report.offenders_heading}
-    body = "".join(f'<section id="{key}"><h2>{escape(headings[key])}</h2>{made[key]}</section>' for key in headings)
+    body = "".join(f'<section id="{key}"><h2>{escape(headings[key])}</h2>{parts[key]}</section>' for key in headings)
     mark = " (PARTIAL)" if report.partial else ""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -447,7 +447,7 @@ def _offender(finding: GroupFinding, level: float) -> tuple[str, ...]:
 
 def _heat_map(report: Report) -> str:
     columns = [(case.learner, case.lens) for case in report.verdict.cases]
-    found = {(f.group, f.learner, f.lens): f for f in report.verdict.findings}
+    by_cell = {(f.group, f.learner, f.lens): f for f in report.verdict.findings}
     groups = report.shown_groups
     largest = max((f.excess for f in report.verdict.findings if f.excess is not None), default=0.0)
     scale = max(largest, report.verdict.alpha)
@@ -455,7 +455,7 @@ def _heat_map(report: Report) -> str:
     for group in groups:
         row: list[tuple[float | None, str, str, bool]] = []
         for learner, lens in columns:
-            finding = found[group, learner, lens]
+            finding = by_cell[group, learner, lens]
             if finding.excess is None:
                 row.append((None, "none", f"{group}, {learner}, {lens}: not measured", False))
                 continue
@@ -533,16 +533,16 @@ def _splits(report: Report) -> str:
             "the same predictors show on splits they were not trained on. Dotted: alpha.</p>"
         )
         drawn = []
-        for one in report.repeats:
-            name = f"{one.group} · {one.learner} · {one.lens}"
-            chart = sorted_distances(one.distances, one.chance, alpha, f"Sorted distances, {name}")
-            caption = f"{name}; {one.size:,} members, {len(one.distances)} splits"
+        for repeat in report.repeats:
+            name = f"{repeat.group} · {repeat.learner} · {repeat.lens}"
+            chart = sorted_distances(repeat.distances, repeat.chance, alpha, f"Sorted distances, {name}")
+            caption = f"{name}; {repeat.size:,} members, {len(repeat.distances)} splits"
             drawn.append(f"<figure>{chart}<figcaption>{escape(caption)}</figcaption></figure>")
         parts.append(f'<div class="charts">{"".join(drawn)}</div>')
     else:
         parts.append("<p>There are not enough splits to compare with each other.</p>")
     if report.utilities:
-        several = len({one.lens for one in report.utilities}) > 1
+        several = len({utility.lens for utility in report.utilities}) > 1
         points = [(u.auc, u.excess, f"{u.learner} · {u.lens}" if several else u.learner) for u in report.utilities]
         chart = scatter(points, alpha, "Largest excess against held-out AUC")
         caption = (

@@ -77,7 +77,7 @@ def read(plain: Any) -> Report:
         raise InvalidParameter(f"schema must be {SCHEMA}: the version of reports that this release reads")
     judged = _verdict(whole)
     by_name = {(f.learner, f.lens, f.group): f for f in judged.findings}
-    offenders = tuple(_offender(one, by_name) for one in _list("offenders", whole["offenders"], OFFENDERS))
+    offenders = tuple(_offender(entry, by_name) for entry in _list("offenders", whole["offenders"], OFFENDERS))
     problems = tuple(line for line in judged.messages if line.startswith("PARTIAL"))
     report = Report(
         title=_text("title", whole["title"]),
@@ -87,7 +87,7 @@ def read(plain: Any) -> Report:
         splits=_whole("splits", whole["splits"], SPLITS),
         offenders=offenders,
         shown_groups=tuple(dict.fromkeys(f.group for f in judged.findings))[:GROUPS],
-        too_small=tuple(_too_small(one) for one in _list("too_small", whole["too_small"], FINDINGS)),
+        too_small=tuple(_too_small(entry) for entry in _list("too_small", whole["too_small"], FINDINGS)),
         unnamed=_whole("too_small_unnamed", whole["too_small_unnamed"]),
         distributions=_several("distributions", whole, Distribution, OFFENDERS, _check_distribution),
         curves=_several("curves", whole, Curve, OFFENDERS, _check_curve),
@@ -98,7 +98,7 @@ def read(plain: Any) -> Report:
         limits=_texts("limits", whole["limits"]),
         theory=_texts("theory", whole["theory"]),
         setting=_setting(whole["setting"]),
-        failures=tuple(_failure(one) for one in _list("failures", whole["failures"], SPLITS)),
+        failures=tuple(_failure(entry) for entry in _list("failures", whole["failures"], SPLITS)),
     )
     if report.to_dict() != whole:  # what was read is all there was
         raise InvalidParameter("the report must be as `holdfast audit` wrote it")
@@ -140,14 +140,14 @@ def _several(
     name: str, whole: Mapping[str, Any], kind: type[_T], most: int, checked: Callable[[_T], None]
 ) -> tuple[_T, ...]:
     """A list of one of the library's records; the types of its fields say what each member must be."""
-    names = [one.name for one in fields(cast(Any, kind))]
-    types = {one.name: str(one.type) for one in fields(cast(Any, kind))}
-    made = []
+    names = [field.name for field in fields(cast(Any, kind))]
+    types = {field.name: str(field.type) for field in fields(cast(Any, kind))}
+    items = []
     for plain in _list(name, whole[name], most):
         given = _object(f"each of {name}", plain, names)
-        made.append(kind(**{one: _member(f"{name}: {one}", one, given[one], types[one]) for one in names}))
-        checked(made[-1])
-    return tuple(made)
+        items.append(kind(**{field: _member(f"{name}: {field}", field, given[field], types[field]) for field in names}))
+        checked(items[-1])
+    return tuple(items)
 
 
 def _member(name: str, short: str, value: Any, type_: str) -> Any:
@@ -168,7 +168,7 @@ def _member(name: str, short: str, value: Any, type_: str) -> Any:
         case "tuple[str, ...]":
             return _texts(name, value)
         case "tuple[float, ...]":
-            return tuple(_number(name, one, low, high) for one in _list(name, value, SPLITS))
+            return tuple(_number(name, item, low, high) for item in _list(name, value, SPLITS))
     raise AssertionError(type_)
 
 
@@ -210,7 +210,7 @@ def _check_repeats(found: Repeats) -> None:
 
 
 def _offender(plain: Any, known: Mapping[tuple[str, str, str], GroupFinding]) -> GroupFinding:
-    names = tuple(_text("offenders", one) for one in _list("offenders", plain, 3))
+    names = tuple(_text("offenders", part) for part in _list("offenders", plain, 3))
     if len(names) != 3 or names not in known or known[names].excess is None:
         raise InvalidParameter("offenders must be findings, named by learner, lens and group")
     return known[names]
@@ -256,7 +256,7 @@ def _list(name: str, plain: Any, most: int) -> list[Any]:
 
 
 def _texts(name: str, plain: Any) -> tuple[str, ...]:
-    return tuple(_text(name, one) for one in _list(name, plain, LISTED))
+    return tuple(_text(name, line) for line in _list(name, plain, LISTED))
 
 
 def _text(name: str, value: Any) -> str:
