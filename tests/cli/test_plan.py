@@ -242,7 +242,7 @@ def test_a_contest_is_planned_as_it_comes_out(capsys: pytest.CaptureFixture[str]
     assert checked["half_width"] == pytest.approx(said["half_width"], rel=0.02), (
         "scores before the final cost it little"
     )
-    shown = checked["more"]["a_score_before_the_final"], checked["more"]["after_one_failed_claim_of_each_team"]
+    shown = checked["more"]["the_same_score_after_the_end"], checked["more"]["after_one_failed_claim_of_each_team"]
     assert said["half_width"] < shown[0] < shown[1], "failed claims are what makes scores before the final wide"
 
 

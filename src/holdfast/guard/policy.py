@@ -214,6 +214,12 @@ class Policy:
                     f"reserve must be above 0 for the board {board.name!r}, whose rule is open: its plain scores "
                     "certify nothing, and the final needs rows that they were not computed on"
                 )
+            if board.rule != "open" and self.has_contest and self.final == 1:
+                raise InvalidParameter(
+                    f"final must be below 1 for the board {board.name!r}, whose rule is {board.rule}: nothing would be "
+                    "left to show scores with before the final; `holdfast plan --workflow contest` proposes 0.9, and "
+                    "the rule open shows plain scores"
+                )
         if self.reserve_by is not None and (not isinstance(self.reserve_by, str) or not self.reserve_parts):
             raise InvalidParameter("reserve_by must be the name of a column, and comes with reserve")
 

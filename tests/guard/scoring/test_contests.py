@@ -172,8 +172,8 @@ def test_a_full_budget_stops_showing_scores_and_never_taking_submissions(tmp_pat
         "metric": "accuracy",
         "shown": False,
     }
-    none = opened(boards=[board("checked")])
-    assert none.ask(score("b", right_on(0.8, 2), guess=0.8), analyst="b").value is None, "final=1.0 leaves nothing"
+    with pytest.raises(InvalidParameter, match="final must be below 1 for the board 'b', whose rule is checked"):
+        opened(boards=[board("checked")], final=1.0)
 
 
 def test_without_a_reserve_a_full_budget_refuses_as_before() -> None:

@@ -19,6 +19,7 @@ from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.error_budget import Course, ErrorBudget, log_cell_weight, reserve_parts
 from holdfast.holdout.final import CONTEST_SPLIT
+from holdfast.holdout.intervals.mean import ROOM
 
 NAMES = ("fixed", "rounds", "checks", "contest", "pairs")
 _APPLIES: dict[str, tuple[str, ...]] = {
@@ -386,7 +387,8 @@ def _contest(use: _Use) -> Workflow:
     if not is_open:
         policy = {"questions": use.submissions} | policy
         each = math.log(use.beta * (1 - final) / use.submissions)
-        more["a_score_before_the_final"] = use.half_width(each, explored)
+        more["a_passed_claim_before_the_end"] = ROOM * use.half_width(each, explored)
+        more["the_same_score_after_the_end"] = use.half_width(each, explored)
         more["after_one_failed_claim_of_each_team"] = use.half_width(each + budget.log_prior(course), explored)
     return Workflow(
         "contest",
