@@ -212,6 +212,10 @@ def test_swapped_arguments_are_recognised(tmp_path: Path, rows: Path, ledger: st
         assert run(words) == 2, words
         told = capsys.readouterr().err
         assert "the arguments look swapped: the ledger comes first, then the rows" in told
+    for words in (["guard", "show"], ["guard", "log"], ["guard", "list"], ["guard", "pause"], ["leaderboard"]):
+        assert run([*words, str(rows)]) == 2, words
+        assert "LEDGER must be a ledger, and" in capsys.readouterr().err
+    assert not rows.with_name(rows.name + ".key").exists()
     assert rows.read_bytes() == before
     assert not (tmp_path / "new.db").exists()
 

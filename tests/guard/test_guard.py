@@ -418,7 +418,7 @@ def test_after_the_failure_past_the_cap_the_guard_says_that_it_has_ended(tmp_pat
     assert guard.remaining()["whole"] == {"questions": 0, "failures": 0}
     assert guard.describe()["status"] == "ended"
     assert guard.describe()["remaining"]["failures"] == 0
-    with pytest.raises(BudgetExhausted, match="answers nothing further"):
+    with pytest.raises(BudgetExhausted, match="only `final` and `close` are answered now"):
         guard.ask(ask.check("age < 60", guess=0.5))
     guard.override(Policy(questions=10, failures=5), "more failures were allowed")
     assert guard.remaining()["status"] == "open"

@@ -9,7 +9,7 @@ import pytest
 import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.errors import BudgetExhausted
-from holdfast.guard import Board, Guard, Policy, check, score
+from holdfast.guard import Board, Guard, Policy, check, final, score
 from holdfast.guard.guard_budget import GuardBudget
 from holdfast.holdout.error_budget import Course
 
@@ -47,9 +47,14 @@ def test_the_failure_past_the_cap_ends_the_guard_and_prices_nothing_later() -> N
     assert "later intervals" not in str(last)
     assert guard.remaining()["status"] == guard.describe()["status"] == "ended"
     assert guard.remaining()["whole"]["questions"] == 0
-    with pytest.raises(BudgetExhausted, match="answers nothing further"):
+    with pytest.raises(BudgetExhausted, match="only `final` and `close` are answered now"):
         guard.ask(check("y = 0", guess=0.5))
     assert guard.ask(check("y = 1", guess=0.9)).repeated, "what was answered stays free"
+    ended = guard.ask(final({"y": "y = 1"}))
+    assert ended.interval is not None, "the part of the failure probability that is kept for a final is still there"
+    assert ended.interval["y"][0] < ended.value["y"] < ended.interval["y"][1]
+    with pytest.raises(BudgetExhausted, match="exact values were shown"):
+        guard.ask(check("y = 0", guess=0.5))
 
 
 @pytest.mark.parametrize(("epsilon", "holm"), [(1e-5, 0.073), (1e-4, 0.065), (2e-4, 0.057)])

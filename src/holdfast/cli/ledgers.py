@@ -54,6 +54,8 @@ def store_at(where: str, *, create: bool = False) -> Store:
     """Open a store, or say what is missing."""
     from holdfast.guard.ledger.opening import open_store
 
+    if not create and Path(where).suffix.lower() in ROWS:
+        raise InvalidParameter(f"LEDGER must be a ledger, and {where} looks like a file of rows; nothing was opened")
     try:
         return open_store(where, create=create)
     except LedgerUnavailable as error:

@@ -771,10 +771,10 @@ def _require_open(view: View, state: GuardState, request: BoundRequest, progress
             "exact values were shown: nothing more is certified on these rows, so ask a guard of fresh rows; "
             "nothing was spent"
         )
-    if state.ended(progress):
-        most = state.policy.failures
+    if state.ended(progress) and (progress.finals or not request.bound.ends_run):
         raise BudgetExhausted(
-            f"failures were capped at {most} and another check failed: this guard answers nothing further"
+            f"failures were capped at {state.policy.failures} and another check failed: only `final` and `close` are "
+            "answered now, which end the run; nothing was spent"
         )
     request.bound.require(view)
 

@@ -33,6 +33,9 @@ _MEANINGS = (
     ("no such table", "the ledger's file has no ledger in it"),
 )
 
+_SIGNATURE = b"SQLite format 3\x00"
+"""What every file of SQLite begins with; a new one is empty."""
+
 
 class _Chain(SQLBackend):
     def __init__(self, store: SQLiteStore, engine: Engine, ledger: int, dataset: str) -> None:
@@ -87,6 +90,7 @@ class SQLiteStore(SQLStore):
             raise InvalidParameter(f"where must be a file in a folder that exists; {self._path.parent} is not")
         if (read_only or not create) and not (self._path.is_file() and self._path.stat().st_size):
             raise LedgerUnavailable(f"there is no ledger at {self._path}")
+        _require_database(self._path)
         engine = create_engine(_address(self._path, read_only), connect_args={"timeout": seconds}, hide_parameters=True)
         event.listen(engine, "connect", _read_only if read_only else _prepare)
         if key is None and not read_only:
@@ -118,6 +122,16 @@ class SQLiteStore(SQLStore):
 
     def __repr__(self) -> str:
         return f"SQLiteStore({str(self._path)!r})"
+
+
+def _require_database(path: Path) -> None:
+    """Raise where a file is of another kind, before a key is made for it."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        first = file.read(len(_SIGNATURE))
+    if first not in (b"", _SIGNATURE):
+        raise LedgerUnavailable("the ledger's file is no SQLite database; nothing was opened")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
