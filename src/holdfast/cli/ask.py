@@ -27,8 +27,16 @@ if TYPE_CHECKING:
     from holdfast.guard.questions.base import Question
     from holdfast.guard.questions.fields import Field
 
-_LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The data: a file, or ADDRESS#TABLE; with a server, the guard's name.")
+_LEDGER = typer.Argument(
+    ...,
+    help="The ledger: a file or a postgresql:// address; or a server's http(s):// address. HOLDFAST_LEDGER may name it "
+    "in place of this argument.",
+)
+_SAMPLE = typer.Argument(
+    ...,
+    help="The data: a file, or ADDRESS#TABLE; with a server, the guard's name. A ledger remembers the file that it was "
+    "opened with, which then need not be given.",
+)
 _FILE = typer.Argument(
     ..., help="A JSON file with one question, or a list of questions asked together; - reads standard input."
 )

@@ -168,6 +168,8 @@ def _wrong_usage(error: Any) -> int:
         print(message)
         return 0
     message += _typed(error, message)
+    message = re.sub(r"Input should be a valid integer\b[^.?]*?(?=, got|$)", "it must be a whole number", message)
+    message = re.sub(r"Input should be a valid number\b[^.?]*?(?=, got|$)", "it must be a number", message)
     unknown = re.match(r"No such command '([\w-]+)'", message)
     if unknown and (meant := list(typed_words.commands_named(_command(), unknown[1]))):
         commands = " or ".join(f"`holdfast {words}`" for words in meant)

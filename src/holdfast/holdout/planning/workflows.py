@@ -256,7 +256,9 @@ def workflow(
         for option, usual in _USUAL[name].items()
     }
     if counts.get("failures", 0) > counts.get("questions", 0):
-        raise InvalidParameter(f"failures ({counts['failures']}) must not exceed questions ({counts['questions']})")
+        raise InvalidParameter(
+            f"failures must be at most the number of questions, {counts['questions']}, got {counts['failures']}"
+        )
     reserved = 0.5 if name == "contest" and reserve is None else reserve
     use = _Use(
         arguments.whole("n", n, at_least=2),
