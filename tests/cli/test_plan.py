@@ -274,7 +274,10 @@ def test_pairs_are_planned_by_what_their_tests_show(capsys: pytest.CaptureFixtur
         ("--workflow contest --n 100 --submissions 0", "submissions must be a whole number, at least 1"),
         ("--workflow contest --n 100 --reserve 0", "reserve must be above 0 for a contest"),
         ("--workflow checks --n 100 --reserve 1", "reserve must be a number"),
-        ("--workflow checks --n 100 --questions 5 --failures 6", "failures must be at most the number of questions, 5, got 6"),
+        (
+            "--workflow checks --n 100 --questions 5 --failures 6",
+            "failures must be at most the number of questions, 5, got 6",
+        ),
         ("--workflow fixed --n 100 --guess 1.5", "guess must be a number"),
         ("--workflow fixed --n 100 --confidence 1", "confidence must be a number"),
         ("--workflow fixed --n 100 --questions 5", "questions must not be given for the workflow fixed"),

@@ -215,8 +215,9 @@ class Policy:
                     "certify nothing, and the final needs rows that they were not computed on"
                 )
             if board.rule != "open" and self.has_contest and self.final == 1:
+                rule = "ladder" if board.rule == "ladder" else "checked"
                 raise InvalidParameter(
-                    f"final must be below 1 for the board {board.name!r}, whose rule is {board.rule}: nothing would be "
+                    f"final must be below 1 for the board {board.name!r}, whose rule is {rule}: nothing would be "
                     "left to show scores with before the final; `holdfast plan --workflow contest` proposes 0.9, and "
                     "the rule open shows plain scores"
                 )

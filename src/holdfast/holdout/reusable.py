@@ -196,7 +196,9 @@ class Run(SharedOnCopy):
         if failures is not None:
             failures = arguments.whole("failures", failures, at_least=0, at_most=MOST)
             if budget.questions is not None and failures > budget.questions:
-                raise InvalidParameter(f"failures must be at most the number of questions, {budget.questions}, got {failures}")
+                raise InvalidParameter(
+                    f"failures must be at most the number of questions, {budget.questions}, got {failures}"
+                )
         self._split = Split.draw(self._rows_in_all, parts, seed) if parts else None
         self._n = self._rows_in_all if self._split is None else self._split.explored.size
         self._phase = 0
