@@ -167,6 +167,29 @@ def test_the_data_and_the_ledger_may_be_left_out(
     assert run(["ask", "check", *CHECK]) == 2
 
 
+def test_rows_that_were_moved_are_asked_for(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger, moved = str(rows.with_name("l.db")), str(rows.with_name("moved.csv"))
+    assert run(["guard", "open", ledger, str(rows), "--questions", "5"]) == 0
+    rows.rename(moved)
+    capsys.readouterr()
+    assert run(["ask", "check", ledger, *CHECK]) == 2
+    assert "DATA must be given after" in capsys.readouterr().err
+    assert run(["ask", "check", ledger, moved, *CHECK]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [(("--n", "1.5"), "a whole number"), (("--n", "9", "--confidence", "x"), "a number")],
+)
+def test_numbers_are_asked_for_in_plain_words(
+    words: tuple[str, ...], asked: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", *words]) == 2
+    told = capsys.readouterr().err
+    assert f"it must be {asked}, got" in told
+    assert "Input should" not in told
+
+
 def test_predictions_are_not_taken_for_the_data(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger, predictions, policy = (str(rows.with_name(name)) for name in ("l.db", "predictions.csv", "policy.json"))
     board = {"name": "b", "key": "name", "label": "age", "metric": "accuracy", "rule": "intervals"}

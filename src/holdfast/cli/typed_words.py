@@ -15,6 +15,8 @@ from typing import Any, get_type_hints
 
 import typer.core
 
+from holdfast.errors import InvalidParameter
+
 LEDGER_VARIABLE = "HOLDFAST_LEDGER"
 """The environment variable that names the ledger, or the server, of commands that name none."""
 
@@ -184,7 +186,14 @@ def _remembered(ledger: str) -> list[str]:
     from holdfast.cli.ledgers import remembered_rows
 
     rows = remembered_rows(ledger)
-    return [] if rows is None else [rows]
+    if rows is None:
+        return []
+    if "://" not in rows and not Path(rows.partition("#")[0]).exists():
+        raise InvalidParameter(
+            f"DATA must be given after {ledger}: the file that it was opened with, {rows}, is no longer there; "
+            "nothing was spent"
+        )
+    return [rows]
 
 
 def commands_named(root: Any, name: str) -> Iterator[str]:
