@@ -23,6 +23,8 @@ STANDARD = {
     r"\bfor ever\b": "forever",
     r"\bshall\b": "will, must, should",
     r"\bsure pass\b": "guaranteed pass",
+    r"\bwith 95\s?%(?! (probability|confidence))": "with 95% probability",
+    r"\bone a line\b": "one per line",
     r"\b(guess|score|claim)(es)?( that)? (stands?|stood|does not stand)\b": "passes, passed, failed",
     r"\bthe house\b": "architecture, conventions",
     r"\bdoors?\b": "entry point, interface; gateway",

@@ -51,7 +51,7 @@ def candidate_rows(
 CandidateList = Annotated[
     Mapping[str, Any],
     CandidatesInput(
-        label="Candidates, one a line",
+        label="Candidates, one per line",
         help="A candidate, as LABEL=EXPRESSION; repeat the option for each candidate. All are conditions, or all are "
         "numbers of one range.",
         option="--candidate",
@@ -98,7 +98,7 @@ class Best(Question):
     guesses: Annotated[
         Mapping[str, float] | None,
         GuessesInput(
-            label="Your guess for each, one a line",
+            label="Your guess for each, one per line",
             help="Your guess of a candidate's mean, from other rows, as LABEL=NUMBER; may be repeated. Guesses say who "
             "is expected to win; without them it is the first candidate.",
             option="--guess",
