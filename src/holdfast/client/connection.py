@@ -115,10 +115,10 @@ class Connection(Asking):
 
     def me(self) -> dict[str, Any]:
         """Return a description of the token: role, name, guards, expiry, and the server's public signing key."""
-        found = self._wire.get("/me")
-        if not isinstance(found, Mapping):
+        facts = self._wire.get("/me")
+        if not isinstance(facts, Mapping):
             raise odd()
-        return dict(found)
+        return dict(facts)
 
     def guards(self) -> list[RemoteGuard]:
         """Return every guard that the token may use."""
@@ -140,9 +140,9 @@ class Connection(Asking):
             return self._chosen
         wanted = self._named if name is None else name
         known = self.guards()
-        fitting = [one for one in known if wanted in (None, one.id, one.name)]
+        fitting = [remote for remote in known if wanted in (None, remote.id, remote.name)]
         if len(fitting) != 1:
-            there = ", ".join(one.name for one in known[:8]) or "none"
+            there = ", ".join(remote.name for remote in known[:8]) or "none"
             what = "must name a guard" if len(known) != 1 or wanted is not None else "is missing"
             raise InvalidParameter(f"guard {what} that the token reaches: {there}")
         if name is None:
@@ -164,7 +164,7 @@ class Connection(Asking):
         """The id of a sample that is named; ids begin with `s_`."""
         if isinstance(sample, str) and sample.startswith("s_"):
             return sample
-        known = {one["name"]: str(one["id"]) for one in self.samples()}
+        known = {described["name"]: str(described["id"]) for described in self.samples()}
         if sample not in known:
             there = ", ".join(known) or "none"
             raise InvalidParameter(f"sample must be the name or the id of one on the server: {there}")
@@ -186,10 +186,12 @@ class Connection(Asking):
         path = Path(file)
         if path.suffix.lower() not in _KINDS:
             raise InvalidParameter(f"file must end in {' or '.join(_KINDS)}, got {path.name!r}")
-        declared = None if columns is None else json.dumps([dict(one) for one in columns])
+        declared = None if columns is None else json.dumps([dict(column) for column in columns])
         kind = _KINDS[path.suffix.lower()]
-        found = self._wire.put_file("/samples", path.read_bytes(), kind, name=name, row_key=row_key, columns=declared)
-        return dict(found)
+        registered = self._wire.put_file(
+            "/samples", path.read_bytes(), kind, name=name, row_key=row_key, columns=declared
+        )
+        return dict(registered)
 
     def register_sample(
         self,
@@ -202,7 +204,7 @@ class Connection(Asking):
     ) -> dict[str, Any]:
         """Register a file or table that the server was started to allow (for stewards)."""
         given: dict[str, Any] = {"path": path, "source": source, "row_key": row_key}
-        given["columns"] = None if columns is None else [dict(one) for one in columns]
+        given["columns"] = None if columns is None else [dict(column) for column in columns]
         body = {"name": name} | {k: v for k, v in given.items() if v is not None}
         return dict(self._wire.post("/samples/register", body))
 
@@ -226,8 +228,8 @@ class Connection(Asking):
         path = Path(file)
         if path.suffix.lower() != ".json":
             raise InvalidParameter(f"file must be the .json that the audit wrote next to its page, got {path.name!r}")
-        made = dict(self._wire.put_file("/reports", path.read_bytes(), "application/json", name=name))
-        return self.publish_report(made["id"]) if publish else made
+        report = dict(self._wire.put_file("/reports", path.read_bytes(), "application/json", name=name))
+        return self.publish_report(report["id"]) if publish else report
 
     def publish_report(self, report: str, published: bool = True) -> dict[str, Any]:
         """Publish a report, given by its id, to all analysts, or withdraw it (for stewards)."""
@@ -292,12 +294,12 @@ class Connection(Asking):
 
     def _repr_html_(self) -> str:
         rows = []
-        for one in self.describe_all():
-            if one["status"] == "damaged":
-                rows.append((one["name"], one["id"], "", one["status"], one["problem"]))
+        for facts in self.describe_all():
+            if facts["status"] == "damaged":
+                rows.append((facts["name"], facts["id"], "", facts["status"], facts["problem"]))
                 continue
-            left = "; ".join(words for _, words in answers.remaining_rows({"all": one["remaining"]}))
-            rows.append((one["name"], one["id"], answers.short(one["n"]), one["status"], left or "no cap"))
+            left = "; ".join(words for _, words in answers.remaining_rows({"all": facts["remaining"]}))
+            rows.append((facts["name"], facts["id"], answers.short(facts["n"]), facts["status"], left or "no cap"))
         return answers.listing(f"Guards at {self.url}", ("name", "id", "rows", "status", "left"), rows)
 
 

@@ -85,14 +85,14 @@ def error_of(status: int, problem: Any) -> HoldfastError:
     >>> error_of(502, None)
     ServerUnavailable('the server answered with status 502')
     """
-    told = problem if isinstance(problem, Mapping) else {}
-    detail = told.get("detail")
+    members = problem if isinstance(problem, Mapping) else {}
+    detail = members.get("detail")
     words = _clean(detail) if isinstance(detail, str) and detail else f"the server answered with status {status}"
-    kind = _KIND_OF.get(str(told.get("code")))
+    kind = _KIND_OF.get(str(members.get("code")))
     if kind is None:
         kind = NotAllowed if status in (401, 403) else NotFound if status == 404 else HoldfastError
         kind = ServerUnavailable if status >= 500 or status == 429 else kind
-    fields = {name: told.get(name) for name in ("parameter", "value", "allowed")}
+    fields = {name: members.get(name) for name in ("parameter", "value", "allowed")}
     clean = {name: _clean(field) if isinstance(field, str) else field for name, field in fields.items()}
     plain: dict[str, Any] = {name: field for name, field in clean.items() if isinstance(field, (str, int, float))}
     return kind(words, **plain)

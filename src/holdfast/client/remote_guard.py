@@ -147,7 +147,7 @@ class RemoteLeaderboard(Leaderboard):
 
 def board_of(facts: Mapping[str, Any], name: str | None) -> Board:
     """Return the board of a guard that is meant: by its name, or the only one."""
-    return chosen([Board.from_dict(one) for one in facts["policy"].get("boards") or ()], name)
+    return chosen([Board.from_dict(board) for board in facts["policy"].get("boards") or ()], name)
 
 
 def checked(given: Any, keys: Any, board: Board, schema: Mapping[str, Any]) -> Predictions:
@@ -177,8 +177,8 @@ def file_of(path: str | Path) -> tuple[bytes, str]:
 def read_submission(plain: Any) -> RemoteSubmission:
     """Return a submission as the server sent it."""
     try:
-        found = RemoteSubmission.stored(plain, plain["sequence"], plain["repeated"], plain["receipt"])
-        return replace(found, **{name: plain[name] for name in _OWN})
+        submission = RemoteSubmission.stored(plain, plain["sequence"], plain["repeated"], plain["receipt"])
+        return replace(submission, **{name: plain[name] for name in _OWN})
     except (InvalidParameter, KeyError, TypeError):
         raise odd() from None
 
@@ -194,7 +194,7 @@ def check_submission(found: RemoteSubmission, receipt_question: str | None, sent
 def read_leaderboard(plain: Any) -> RemoteLeaderboard:
     """Return a leaderboard as the server sent it."""
     try:
-        places = tuple(_place_of(one) for one in plain["places"])
+        places = tuple(_place_of(place) for place in plain["places"])
         board = Board.from_dict(plain["board"])
         return RemoteLeaderboard(board, float(plain["confidence"]), places, int(plain["submissions"]))
     except (InvalidParameter, KeyError, TypeError, ValueError, OverflowError):
@@ -280,10 +280,10 @@ class Asking(ABC):
             return []
         plain = [_plain(one) for one in questions]
         body = {"questions": plain} | _named(epoch)
-        found = member(self._wire.post(f"{self._path()}/batch", body, key=key or fresh_key()), "answers")
-        if not isinstance(found, list) or len(found) != len(plain):
+        answers = member(self._wire.post(f"{self._path()}/batch", body, key=key or fresh_key()), "answers")
+        if not isinstance(answers, list) or len(answers) != len(plain):
             raise odd()
-        return [self._checked(one, asked, epoch) for one, asked in zip(found, plain, strict=True)]
+        return [self._checked(one, asked, epoch) for one, asked in zip(answers, plain, strict=True)]
 
     def stream(
         self, questions: Sequence[QuestionLike], *, key: str | None = None
@@ -371,10 +371,10 @@ class Asking(ABC):
             sent = checked(given, keys, board_of(facts, board), facts["schema"])
             content, kind = body_of(sent), "application/json"
         query = {"board": board, "guess": guess, "tolerance": tolerance, "output": output, "entry": entry}
-        found = self._wire.put_file(
+        submitted = self._wire.put_file(
             f"{path}/submissions", content, kind, key=key or fresh_key(), name=name or None, **query
         )
-        answer, pinned = read_submission(found), self._pin()
+        answer, pinned = read_submission(submitted), self._pin()
         if pinned is not None:
             check_submission(answer, check_receipt(answer, pinned, dataset=self.dataset).question, sent)
         return answer
@@ -411,10 +411,10 @@ class Asking(ABC):
         """Answer a question in SQL, as `Guard.sql` does; the server reads the statement into questions."""
         body = {"statement": statement} | ({} if spend is None else {"spend": spend.to_dict()})
         plain = self._wire.post(f"{self._path()}/sql", body, key=key or fresh_key())
-        found, asked = member(plain, "answers"), member(plain, "questions")
-        if not isinstance(found, list) or not isinstance(asked, list) or len(found) != len(asked):
+        answered, asked = member(plain, "answers"), member(plain, "questions")
+        if not isinstance(answered, list) or not isinstance(asked, list) or len(answered) != len(asked):
             raise odd()
-        answers = [self._checked(one, question) for one, question in zip(found, asked, strict=True)]
+        answers = [self._checked(one, question) for one, question in zip(answered, asked, strict=True)]
         return read_table(plain, answers)
 
     def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
@@ -422,7 +422,7 @@ class Asking(ABC):
         body: dict[str, Any] = {"statement": statement, "explain": True}
         body |= {} if spend is None else {"spend": spend.to_dict()}
         plain = self._wire.post(f"{self._path()}/sql", body, safe=True)
-        estimates = [read_estimate(one) for one in member(plain, "estimates")]
+        estimates = [read_estimate(estimate) for estimate in member(plain, "estimates")]
         return SqlEstimate(member(plain, "questions"), list(estimates), member(plain, "admitted"), plain["reason"])
 
     def practice(self, variant: int = 0) -> AnalystGuard:
@@ -434,8 +434,8 @@ class Asking(ABC):
         from holdfast.guard.guard import DEFAULT_ANALYST, practice_guard
 
         facts, policy = self.describe(), self.policy
-        made = practice_guard(Schema.from_dict(facts["schema"]), policy, int(facts["n"]), variant)
-        return made.for_analyst(DEFAULT_ANALYST if policy.analysts is None else next(iter(policy.analysts)))
+        practice = practice_guard(Schema.from_dict(facts["schema"]), policy, int(facts["n"]), variant)
+        return practice.for_analyst(DEFAULT_ANALYST if policy.analysts is None else next(iter(policy.analysts)))
 
     def level(self, alpha: float = 0.05) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
@@ -472,20 +472,20 @@ class Asking(ABC):
     def latest(self, number: int = 20, *, analyst: str | None = None) -> list[dict[str, Any]]:
         """The last entries of the ledger, oldest first: your own; for a steward all, or those of one `analyst`."""
         number = arguments.whole("number", number, at_least=1)
-        found: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         before: int | None = _LAST
-        while before is not None and len(found) < number:
-            limit = min(_PAGE, number - len(found))
+        while before is not None and len(entries) < number:
+            limit = min(_PAGE, number - len(entries))
             page = self._wire.get(f"{self._path()}/entries", before=before, limit=limit, analyst=analyst)
-            found = [*member(page, "entries"), *found]
+            entries = [*member(page, "entries"), *entries]
             before = page.get("next")
-        return found
+        return entries
 
     def receipt(self, sequence: int) -> Receipt:
         """Return the receipt of an entry, checked against the pinned key."""
-        found = Receipt.from_dict(self._wire.get(f"{self._path()}/entries/{int(sequence)}/receipt"))
+        receipt = Receipt.from_dict(self._wire.get(f"{self._path()}/entries/{int(sequence)}/receipt"))
         pinned = self._pin()
-        return found if pinned is None else check_receipt(found, pinned, dataset=self.dataset)
+        return receipt if pinned is None else check_receipt(receipt, pinned, dataset=self.dataset)
 
     def tree_head(self) -> TreeHead:
         """Return the head of the ledger as it is now, its signature checked against the pinned key.
@@ -522,11 +522,11 @@ class Asking(ABC):
         """
         if epoch is None and dataset == self.dataset:
             return None
-        known = {one["number"]: one for one in self.describe().get("epochs", ())}
+        known = {linked["number"]: linked for linked in self.describe().get("epochs", ())}
         named = known.values() if epoch is None else [known[1 if epoch == ALL else epoch]] if known else []
-        for one in named:
-            if one["dataset"] == dataset and one["id"] is not None:
-                return dict(self._wire.get(f"/guards/{one['id']}")) | ({"pooled": rows} if epoch == ALL else {})
+        for linked in named:
+            if linked["dataset"] == dataset and linked["id"] is not None:
+                return dict(self._wire.get(f"/guards/{linked['id']}")) | ({"pooled": rows} if epoch == ALL else {})
         if not known and dataset == self.dataset and epoch in (1, ALL):
             return None
         raise ReceiptInvalid("the receipt is from another ledger than the epoch that was asked")

@@ -72,8 +72,8 @@ def _guarded(
 
     def guarded_mean(scores: list[SampleScore]) -> Value:
         items: dict[object, list[SampleScore]] = {}
-        for one in scores:
-            items.setdefault(one.sample_id, []).append(one)
+        for sample in scores:
+            items.setdefault(sample.sample_id, []).append(sample)
         # A part of the epochs has a mean for every item too; to ask about it would spend the budget while samples run.
         done = sum(len(item) == epochs for item in items.values())
         if done < max(benchmark.n, len(items)):
@@ -83,7 +83,7 @@ def _guarded(
         values = [
             item[0].score.answer or ""
             if benchmark.answers
-            else math.fsum(number(one.score.value) for one in item) / epochs
+            else math.fsum(number(sample.score.value) for sample in item) / epochs
             for item in items.values()
         ]
         score = benchmark.report(items, values, guess)

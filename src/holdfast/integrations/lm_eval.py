@@ -112,10 +112,10 @@ def guard_task(
     name = _naming(key)
 
     def process_results(doc: Any, results: Any) -> dict[str, _Named]:
-        found = plain(doc, results)
-        if metric not in found:
+        reported = plain(doc, results)
+        if metric not in reported:
             raise InvalidParameter(f"metric must have a value for every document, and {metric!r} has none for one")
-        return {metric + part: _Named(found[metric], name(doc)) for part in PARTS}
+        return {metric + part: _Named(reported[metric], name(doc)) for part in PARTS}
 
     last: list[tuple[list[str], list[float], ReportedScore]] = []
 
@@ -123,11 +123,11 @@ def guard_task(
         names, values = _apart([item.name for item in items]), [float(item) for item in items]
         if last and last[0][:2] == (names, values):  # value and interval are read one after the other
             return last[0][2]
-        found = scores.report(names, values, guess)
-        last[:] = [(names, values, found)]
-        told = {metric: {"promise": scores.promise(), "score": found.to_dict()}}
-        task.set_config("metadata", (task.config.metadata or {}) | {"holdfast": told})
-        return found
+        reported = scores.report(names, values, guess)
+        last[:] = [(names, values, reported)]
+        metrics = {metric: {"promise": scores.promise(), "score": reported.to_dict()}}
+        task.set_config("metadata", (task.config.metadata or {}) | {"holdfast": metrics})
+        return reported
 
     def aggregate(part: str) -> Callable[[Sequence[_Named]], float]:
         return lambda items: report(items).numbers(metric)[metric + part]
@@ -144,9 +144,9 @@ class _Named(float):
     name: str
 
     def __new__(cls, value: Any, name: str) -> _Named:
-        made = super().__new__(cls, value)
-        made.name = name
-        return made
+        score = super().__new__(cls, value)
+        score.name = name
+        return score
 
     def __reduce__(self) -> Any:
         return _Named, (float(self), self.name)
@@ -163,11 +163,11 @@ def _naming(key: str | Callable[[Any], object] | None) -> Callable[[Any], str]:
 def _apart(names: Sequence[str]) -> list[str]:
     """Names of documents that occur more than once, told apart by counting."""
     seen: Counter[str] = Counter()
-    found = []
+    parts = []
     for name in names:
         seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        parts.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return parts
 
 
 def _check(scores: Any) -> None:

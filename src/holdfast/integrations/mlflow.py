@@ -76,10 +76,10 @@ class GuardedEvaluator(ModelEvaluator):
     ) -> EvaluationResult:
         """Check the model's score, log what may be shown of it, and return that."""
         scores, name, guess, values = _configured(evaluator_config)
-        found = (
+        result = (
             dataset.predictions_data if model is None else _outputs(model.predict(dataset.features_data), predictions)
         )
-        sent = np.asarray(found) if scores.answers else values(np.asarray(found), np.asarray(dataset.labels_data))
+        sent = np.asarray(result) if scores.answers else values(np.asarray(result), np.asarray(dataset.labels_data))
         score = scores.report(_ids(dataset, evaluator_config.get("key")), np.asarray(sent).tolist(), guess)
         shown = score.numbers(name)
         client = MlflowClient()
@@ -90,8 +90,8 @@ class GuardedEvaluator(ModelEvaluator):
             path = Path(folder) / f"holdfast_{name}.json"
             path.write_text(json.dumps({"promise": scores.promise(), "score": score.to_dict()}, indent=2))
             client.log_artifact(run_id, str(path))
-        made: Callable[..., EvaluationResult] = EvaluationResult
-        return made(metrics=shown, artifacts={}, run_id=run_id)
+        result_class: Callable[..., EvaluationResult] = EvaluationResult
+        return result_class(metrics=shown, artifacts={}, run_id=run_id)
 
 
 def _configured(config: Mapping[str, Any]) -> tuple[GuardedScores, str, float | None, Callable[[Any, Any], Any]]:

@@ -114,13 +114,13 @@ class ReportedScore:
 
     def numbers(self, name: str) -> dict[str, float]:
         """Return what fits into a table of numbers, under `name` and names made of it."""
-        found = {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+        numbers = {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
         for part, truth in (("confirmed", self.confirmed), ("improved", self.improved)):
             if truth is not None:
-                found[f"{name}_{part}"] = float(truth)
+                numbers[f"{name}_{part}"] = float(truth)
         if math.isfinite(self.left):
-            found[f"{name}_left"] = self.left
-        return found
+            numbers[f"{name}_left"] = self.left
+        return numbers
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: numbers that are none are None."""
@@ -163,10 +163,10 @@ class HoldoutKeeper(Keeper):
         """
         digest = hashlib.sha256(to_canonical_json([list(ids), values.tolist()]).encode()).hexdigest()
         if guess is None:
-            told = [(entry["key"] or "").startswith(digest) for entry in self._holdout.state()["transcript"]]
-            if any(told):
-                return self._read(self._holdout.transcript[told.index(True)])
-            shown = [one.value for one in self._holdout.transcript if one.value is not None]
+            belongs = [(entry["key"] or "").startswith(digest) for entry in self._holdout.state()["transcript"]]
+            if any(belongs):
+                return self._read(self._holdout.transcript[belongs.index(True)])
+            shown = [answer.value for answer in self._holdout.transcript if answer.value is not None]
             guess = max(shown, default=FIRST_GUESS)
         key = f"{digest} {guess!r}"
         return self._read(self._holdout.check(values, guess, self._tolerance, low=0, high=1, key=key))
@@ -221,7 +221,7 @@ class GuardKeeper(Keeper):
         falling = not self.answers and board.metric == "mae"
         if guess is not None and falling:
             guess = 1 - guess
-        keys = [self._prefix + one for one in ids]
+        keys = [self._prefix + item for item in ids]
         sent = {"keys": keys, "predictions": self._predictions(values, board.metric)}
         tolerance = None if guess is None else self._tolerance
         answer = self._guard.submit(sent, board=board.name, guess=guess, tolerance=tolerance)
@@ -248,7 +248,7 @@ def answer_sheet(ids: Sequence[object], prefix: str = "", *, graded: bool = Fals
     >>> answer_sheet([1, 2], "sums/")
     {'item': ['sums/1', 'sums/2'], 'right': [True, True]}
     """
-    return {_ITEM: [f"{prefix}{one}" for one in ids], _RIGHT: [1.0 if graded else True for _ in ids]}
+    return {_ITEM: [f"{prefix}{item}" for item in ids], _RIGHT: [1.0 if graded else True for _ in ids]}
 
 
 def boards(*, graded: bool = False, step: float | None = None) -> list[Any]:
@@ -271,8 +271,8 @@ def boards(*, graded: bool = False, step: float | None = None) -> list[Any]:
 
 def _left(remaining: Mapping[str, Any]) -> float | None:
     """Questions that this analyst may still ask."""
-    found = remaining.get("yours", {}).get("questions")
-    return None if found is None else float(found)
+    questions = remaining.get("yours", {}).get("questions")
+    return None if questions is None else float(questions)
 
 
 # --- Reported scores --------------------------------------------------------------------------------------------------
@@ -466,9 +466,9 @@ class GuardedScores(SharedOnCopy):
             Other ids than before, a wrong number of them, or values outside [0, 1]. Nothing is spent.
         """
         guess = self._guess if guess is None else arguments.real("guess", guess, at_least=0, at_most=1)
-        names, found = self._matched(_names(ids), list(values))
+        names, numbers = self._matched(_names(ids), list(values))
         try:
-            return self._keeper.ask(names, found, guess)
+            return self._keeper.ask(names, numbers, guess)
         except InvalidParameter:
             raise
         except HoldfastError as error:
@@ -482,18 +482,18 @@ class GuardedScores(SharedOnCopy):
                 "a score is checked on the whole benchmark"
             )
         if self.answers:
-            found = np.empty(self.n, dtype=object)
-            found[:] = values
+            matched = np.empty(self.n, dtype=object)
+            matched[:] = values
         else:
-            found = column(values, "values").astype(np.float64)
-            summarise(found, n=self.n, name="values")
+            matched = column(values, "values").astype(np.float64)
+            summarise(matched, n=self.n, name="values")
         order = sorted(range(self.n), key=names.__getitem__)
         names = [names[place] for place in order]
         if self._ids is None:
             self._ids = tuple(names)
         elif self._ids != tuple(names):
             raise InvalidParameter("ids must be those of the benchmark: a budget belongs to one set of items")
-        return names, found[order]
+        return names, matched[order]
 
     def _repr_params_(self) -> dict[str, Any]:
         """What Inspect writes into a log in place of the object."""
@@ -504,7 +504,7 @@ class GuardedScores(SharedOnCopy):
 
 
 def _names(ids: Iterable[object]) -> list[str]:
-    names = [str(one) for one in ids]
+    names = [str(name) for name in ids]
     if len(names) != len(set(names)):
         raise InvalidParameter("ids must name each item once, and some come twice")
     return names

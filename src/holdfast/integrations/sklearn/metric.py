@@ -50,9 +50,9 @@ class Metric(ABC):
 
     def check_labels(self, y: Any) -> None:
         """Refuse labels that the metric is not defined for. Only for rows that are not guarded: the message counts."""
-        found = len(np.unique(np.asarray(y))) if self.two_classes else 2
-        if found != 2:
-            raise InvalidParameter(f"metric must be defined for the classes of y; {self.name} needs two, got {found}")
+        classes = len(np.unique(np.asarray(y))) if self.two_classes else 2
+        if classes != 2:
+            raise InvalidParameter(f"metric must be defined for the classes of y; {self.name} needs two, got {classes}")
 
     @abstractmethod
     def evidence(self, estimator: Any, X: Any, y: Any) -> Array:

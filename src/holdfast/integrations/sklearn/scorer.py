@@ -108,8 +108,8 @@ class HoldoutScorer(SharedOnCopy):
             mine = {id(answer): at for at, answer in enumerate(self._answers)}
             before = self._holdout.transcript
             exact = self._holdout.close()
-            found = {mine[id(old)]: new for old, new in zip(before, exact, strict=True) if id(old) in mine}
-            return tuple(found[at] for at in sorted(found))
+            exact_of = {mine[id(old)]: new for old, new in zip(before, exact, strict=True) if id(old) in mine}
+            return tuple(exact_of[at] for at in sorted(exact_of))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         with self._lock:
@@ -133,14 +133,14 @@ class ScorerElsewhere:
         try:
             with Client(self._address, authkey=self._key) as line:
                 line.send((evidence, guess))
-                told = line.recv()
+                reply = line.recv()
         except (OSError, EOFError):
             raise LedgerUnavailable(
                 "the process that has this scorer's budget has ended: a HoldoutScorer cannot be stored"
             ) from None
-        if isinstance(told, Exception):
-            raise told
-        return float("nan") if told is None else self._metric.signed(told)
+        if isinstance(reply, Exception):
+            raise reply
+        return float("nan") if reply is None else self._metric.signed(reply)
 
 
 class _Desk:

@@ -207,13 +207,13 @@ def narrow(grid: Mapping[str, Any] | Sequence[Mapping[str, Any]], winner: Mappin
     {'depth': [3, 4, 6], 'C': [0.1, 1.0, 10.0]}
     """
     grids = [grid] if isinstance(grid, Mapping) else list(grid)
-    found: dict[str, list[Any]] = {}
+    narrowed: dict[str, list[Any]] = {}
     for name, value in winner.items():
-        listed = [one.get(name, ()) for one in grids]
-        values = [v for one in listed if hasattr(one, "__iter__") for v in one]
+        listed = [listing.get(name, ()) for listing in grids]
+        values = [v for listing in listed if hasattr(listing, "__iter__") for v in listing]
         tried: list[Any] = sorted({v for v in values if isinstance(v, Real) and not isinstance(v, bool)})
         if value not in tried or len(tried) < 2:
-            found[name] = [value]
+            narrowed[name] = [value]
             continue
         place = tried.index(value)
         around = [tried[at] for at in (place - 1, place + 1) if 0 <= at < len(tried)]
@@ -221,8 +221,8 @@ def narrow(grid: Mapping[str, Any] | Sequence[Mapping[str, Any]], winner: Mappin
         middles = [math.sqrt(value * other) if wide else (value + other) / 2 for other in around]
         if all(isinstance(v, Integral) for v in tried):
             middles = [round(middle) for middle in middles]
-        found[name] = sorted({*middles, value})
-    return found
+        narrowed[name] = sorted({*middles, value})
+    return narrowed
 
 
 # --- Search -----------------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def _one_a_row(value: Any, rows: int) -> bool:
 def _has_distributions(grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bool:
     """Whether some parameter is drawn from a distribution instead of a list."""
     grids = [grid] if isinstance(grid, Mapping) else grid
-    return any(hasattr(value, "rvs") for one in grids for value in one.values())
+    return any(hasattr(value, "rvs") for part in grids for value in part.values())
 
 
 def _share_or_count(name: str, size: Any, rows: int) -> float | int:
@@ -432,9 +432,9 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         winners: list[Line] = []
         grid: Grid = self.param_grid
         for number in range(1, rounds + 1):
-            found = self._round(job, grid, number, {line.name for line in lines})
-            lines += found
-            scored = [line for line in found if line.fitted.evidence is not None]
+            winner = self._round(job, grid, number, {line.name for line in lines})
+            lines += winner
+            scored = [line for line in winner if line.fitted.evidence is not None]
             if not scored:
                 break
             if batches:
@@ -536,7 +536,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         fresh = {Line(params, number, unfitted).name: params for params in tried}
         fresh = {name: params for name, params in fresh.items() if name not in known}
         fitted = self._fit_all(job, list(fresh.values()))
-        return [Line(params, number, one) for params, one in zip(fresh.values(), fitted, strict=True)]
+        return [Line(params, number, candidate) for params, candidate in zip(fresh.values(), fitted, strict=True)]
 
     def _next_grid(self, number: int, winner: Mapping[str, Any], grid: Grid, lines: Sequence[Line]) -> Grid:
         if self.refine is not None:
@@ -558,15 +558,15 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         share = size if isinstance(size, float) else size / len(y)
         first, second = next(GroupShuffleSplit(1, test_size=share, random_state=self.random_state).split(X, y, groups))
         labels = np.asarray(groups)
-        halves = [_safe_indexing(one, part) for one in (X, y) for part in (first, second)]
+        halves = [_safe_indexing(values, part) for values in (X, y) for part in (first, second)]
         taken = {name: _safe_indexing(fit_params[name], first) for name in per_row}
         return *halves, labels[first], labels[second], fit_params | taken
 
     def _fit_all(self, job: Job, candidates: Sequence[Mapping[str, Any]]) -> Iterator[Fitted]:
         base = clone(self.estimator)
-        made = (clone(base).set_params(**clone(dict(params), safe=False)) for params in candidates)
+        candidates_to_fit = (clone(base).set_params(**clone(dict(params), safe=False)) for params in candidates)
         run: Iterator[Fitted] = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(job.run)(estimator) for estimator in made
+            delayed(job.run)(estimator) for estimator in candidates_to_fit
         )
         return run
 

@@ -78,8 +78,8 @@ class Invitations:
     def listed(self, guard: str, caller: Caller) -> list[dict[str, Any]]:
         """The public facts of a guard's invitations: all for its steward, those of the own team for a participant."""
         self._guards.ledger(guard, caller)
-        found = [public(row) for row in self._records.all(INVITATIONS, guard=guard)]
-        return [one for one in found if caller.stewards(guard) or one["team"] == caller.name]
+        invitations = [public(row) for row in self._records.all(INVITATIONS, guard=guard)]
+        return [invitation for invitation in invitations if caller.stewards(guard) or invitation["team"] == caller.name]
 
     def participants(self, guard: str) -> list[dict[str, Any]]:
         """Who signed up to a guard by an invitation, and when."""
@@ -135,9 +135,9 @@ class Invitations:
         return self._tokens.issue("analyst", whose, expires, [guard])[0], whose, guard
 
     def _good(self, text: str) -> Mapping[str, Any]:
-        found = TEXT.search(text)
-        row = None if found is None else self._records.get(INVITATIONS, id=found[1])
-        digest = b"" if found is None else hashlib.sha256(found[2].encode()).hexdigest().encode()
+        link = TEXT.search(text)
+        row = None if link is None else self._records.get(INVITATIONS, id=link[1])
+        digest = b"" if link is None else hashlib.sha256(link[2].encode()).hexdigest().encode()
         if row is None or not hmac.compare_digest(row["digest"].encode(), digest):
             raise Problem("unauthenticated", "this invitation is not known here; copy the whole link")
         if row["revoked"] is not None:

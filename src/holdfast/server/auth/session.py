@@ -63,25 +63,25 @@ class Sessions:
         """Return the cookie for the row of somebody who has shown already who they are."""
         row = self._server.records.get(TOKENS, id=identity)
         assert row is not None
-        said = f"{identity}.{int(time.time())}.{secrets.token_hex(16)}"
-        return f"{said}.{self._seal(row['hash'], 'session ' + said)}"
+        content = f"{identity}.{int(time.time())}.{secrets.token_hex(16)}"
+        return f"{content}.{self._seal(row['hash'], 'session ' + content)}"
 
     def read(self, cookie: str | None) -> SignedIn | None:
         """Return who a cookie signs in now; None for one that is old, forged, or whose token has ended."""
-        found = _FORM.fullmatch(cookie or "")
-        row = None if found is None else self._server.records.get(TOKENS, id=found[1])
-        if found is None or row is None or cookie is None:
+        parts = _FORM.fullmatch(cookie or "")
+        row = None if parts is None else self._server.records.get(TOKENS, id=parts[1])
+        if parts is None or row is None or cookie is None:
             return None
         if row["hash"].startswith(FOREIGN) and self._server.oidc is None:  # the provider is no longer believed
             return None
-        said = cookie.rpartition(".")[0]
-        if not hmac.compare_digest(self._seal(row["hash"], "session " + said), found[4]):
+        content = cookie.rpartition(".")[0]
+        if not hmac.compare_digest(self._seal(row["hash"], "session " + content), parts[4]):
             return None
-        if time.time() - int(found[2]) > SECONDS or row["revoked"] is not None or row["expires"] <= now():
+        if time.time() - int(parts[2]) > SECONDS or row["revoked"] is not None or row["expires"] <= now():
             return None
         guards = None if row["guards"] is None else frozenset(json.loads(row["guards"]))
         caller = Caller(row["id"], row["role"], row["name"], guards, row["expires"])
-        return SignedIn(caller, self._seal(row["hash"], "form " + said))
+        return SignedIn(caller, self._seal(row["hash"], "form " + content))
 
     def _seal(self, stored: str, said: str) -> str:
         key = hmac.digest(self._base, stored.encode(), "sha256")
@@ -90,27 +90,27 @@ class Sessions:
 
 def sessions_of(request: Request) -> Sessions:
     """Return the worker's sessions."""
-    found = request.app.state.sessions
-    assert isinstance(found, Sessions)
-    return found
+    sessions = request.app.state.sessions
+    assert isinstance(sessions, Sessions)
+    return sessions
 
 
 async def signed_in(request: Request) -> SignedIn | None:
     """Who is signed in, kept to the rate of their token; None for a visitor."""
     server = server_of(request)
-    found = await server.check(sessions_of(request).read, request.cookies.get(COOKIE))
-    if found is not None:
-        request.state.caller = found.caller
-        wait = server.rates.take(found.caller.token)
+    session = await server.check(sessions_of(request).read, request.cookies.get(COOKIE))
+    if session is not None:
+        request.state.caller = session.caller
+        wait = server.rates.take(session.caller.token)
         if wait:
             raise Problem("rate-limited", "this token asks too often", headers=retry_after(wait))
-    return found
+    return session
 
 
 async def sign_in(request: Request, token: str) -> str:
     """The cookie for a token that was typed in, blanks around it forgiven."""
-    found = TOKEN.search(token)
-    text = found[0] if found else token.strip()
+    token_text = TOKEN.search(token)
+    text = token_text[0] if token_text else token.strip()
     return await server_of(request).hash(sessions_of(request).begin, text, address_of(request.scope))
 
 

@@ -114,10 +114,10 @@ class Caller:
 
 def caller_of(request: Request) -> Caller:
     """Whoever sent the request; the middleware has checked the token before anything else was read."""
-    found = getattr(request.state, "caller", None)
-    if not isinstance(found, Caller):
+    caller = getattr(request.state, "caller", None)
+    if not isinstance(caller, Caller):
         raise Problem("unauthenticated", "send a token as `Authorization: Bearer hf_...`")
-    return found
+    return caller
 
 
 async def _anyone(request: Request) -> Caller:
@@ -201,8 +201,8 @@ class Tokens:
 
     def list(self, caller: Caller | None = None) -> list[dict[str, Any]]:
         """Return the public facts of every token that the caller manages, the revoked and expired included."""
-        found = [public(row) for row in self._records.all(TOKENS)]
-        return [one for one in found if caller is None or caller.manages(one["guards"])]
+        tokens = [public(row) for row in self._records.all(TOKENS)]
+        return [token for token in tokens if caller is None or caller.manages(token["guards"])]
 
     def get(self, identity: str) -> dict[str, Any] | None:
         """Return the public facts of one."""
@@ -250,17 +250,19 @@ class Tokens:
         A secret that this process has not seen takes some 20 ms. While `wait` is positive, which are the seconds that
         an address of wrong tokens has to wait, only secrets that are known to be right are let in.
         """
-        found = TOKEN.fullmatch(text)
-        row = None if found is None else self._records.get(TOKENS, id=found[1])
-        if found is None or row is None or not self._is_right(found[1], found[2], row["hash"], wait):
+        parts = TOKEN.fullmatch(text)
+        row = None if parts is None else self._records.get(TOKENS, id=parts[1])
+        if parts is None or row is None or not self._is_right(parts[1], parts[2], row["hash"], wait):
             raise Problem("unauthenticated", "this token is not known here")
         return self._caller(row)
 
     def recognise(self, texts: Sequence[str]) -> Sequence[Caller | Exception | None]:
         """Whose tokens these are, as `verify` says, by one query for all; None where a secret must be hashed first."""
-        found = [TOKEN.fullmatch(text) for text in texts]
-        rows = {row["id"]: row for row in self._records.some(TOKENS, {one[1] for one in found if one is not None})}
-        return [None if one is None else self._recognised(one[2], rows.get(one[1])) for one in found]
+        parsed = [TOKEN.fullmatch(text) for text in texts]
+        rows = {
+            row["id"]: row for row in self._records.some(TOKENS, {parts[1] for parts in parsed if parts is not None})
+        }
+        return [None if parts is None else self._recognised(parts[2], rows.get(parts[1])) for parts in parsed]
 
     def _recognised(self, secret: str, row: Mapping[str, Any] | None) -> Caller | Exception | None:
         if row is None:
@@ -296,9 +298,9 @@ class Tokens:
                 self._right[identity] = digest
             else:
                 self._wrong[digest] = None
-            for kept in (self._right, self._wrong):
-                while len(kept) > _REMEMBERED:
-                    kept.popitem(last=False)
+            for digests in (self._right, self._wrong):
+                while len(digests) > _REMEMBERED:
+                    digests.popitem(last=False)
         return right
 
     def _digest(self, identity: str, secret: str, stored: str) -> bytes:

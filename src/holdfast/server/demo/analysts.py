@@ -35,12 +35,12 @@ def rows(n: int, seed: int = _SEED) -> list[dict[str, Any]]:
     (['customer', 'age', 'plan', 'months', 'calls', 'bill', 'gone', 'hint_01'], True)
     """
     law = random.Random(seed)  # the same stream in every Python
-    found = []
+    people = []
     for i in range(n):
         months, calls = int(60 * law.random() ** 2), int(10 * law.random() ** 2)
         plan = PLANS[min(2, int(3 * law.random() ** 1.4))]
         chance = 0.12 + (0.33 if months < 6 else 0.0) + (0.25 if calls > 3 else 0.0) - (0.07 if plan == "pro" else 0.0)
-        one: dict[str, Any] = {
+        person: dict[str, Any] = {
             "customer": i + 1,
             "age": 18 + int(52 * law.random()),
             "plan": plan,
@@ -49,9 +49,9 @@ def rows(n: int, seed: int = _SEED) -> list[dict[str, Any]]:
             "bill": round(8 + 25 * law.random() + {"basic": 0, "plus": 15, "pro": 40}[plan], 2),
             "gone": law.random() < chance,
         }
-        one |= {hint: int(law.random() < 0.5) for hint in HINTS}
-        found.append(one)
-    return found
+        person |= {hint: int(law.random() < 0.5) for hint in HINTS}
+        people.append(person)
+    return people
 
 
 @lru_cache(maxsize=1)
@@ -62,9 +62,9 @@ def customers() -> list[dict[str, Any]]:
 
 def rows_csv() -> str:
     """Return the demo's rows as a CSV file."""
-    made = customers()
-    lines = [",".join(made[0])]
-    lines += [",".join(_cell(value) for value in one.values()) for one in made]
+    people = customers()
+    lines = [",".join(people[0])]
+    lines += [",".join(_cell(value) for value in person.values()) for person in people]
     return "\n".join(lines) + "\n"
 
 
@@ -211,9 +211,9 @@ def submissions(customers: Sequence[Row]) -> Iterator[Submission]:
         yield Submission("ann", name, round(right, 3), {row[ROW_KEY]: rule(row) for row in customers})
     for votes, seen in climbed(greg_saw()):
         many = len(votes)
-        said = {row[ROW_KEY]: 2 * sum(row[hint] == speaks for hint, speaks in votes) > many for row in customers}
+        predictions = {row[ROW_KEY]: 2 * sum(row[hint] == speaks for hint, speaks in votes) > many for row in customers}
         name = f"the hint {votes[0][0]}" if many == 1 else f"a vote of {many} hints"
-        yield Submission("greg", name, round(seen, 3), said)
+        yield Submission("greg", name, round(seen, 3), predictions)
 
 
 def climbed(few: Sequence[Row]) -> Iterator[tuple[list[Vote], float]]:
@@ -228,19 +228,19 @@ def climbed(few: Sequence[Row]) -> Iterator[tuple[list[Vote], float]]:
     ballots = {(hint, speaks): [int(row[hint] == speaks) for row in few] for hint in HINTS for speaks in (1, 0)}
 
     def right(votes: Sequence[Vote]) -> float:
-        cast: list[int] = [sum(yes) for yes in zip(*(ballots[one] for one in votes), strict=True)]
+        cast: list[int] = [sum(yes) for yes in zip(*(ballots[vote] for vote in votes), strict=True)]
         return sum((2 * yes > len(votes)) == truth for yes, truth in zip(cast, gone, strict=True)) / len(few)
 
     def others(votes: Sequence[Vote]) -> list[Vote]:
         used = {hint for hint, _ in votes}
-        return [one for one in ballots if one[0] not in used]
+        return [vote for vote in ballots if vote[0] not in used]
 
     votes: list[Vote] = []
     for many in VOTES:
         apart = (added for added in combinations(others(votes), many - len(votes)) if len(dict(added)) == len(added))
         votes = max(([*votes, *added] for added in apart), key=right)
         while True:
-            changed = [[*votes[:i], one, *votes[i + 1 :]] for i in range(many) for one in others(votes)]
+            changed = [[*votes[:i], vote, *votes[i + 1 :]] for i in range(many) for vote in others(votes)]
             best = max(changed, key=right)
             if right(best) <= right(votes):
                 break

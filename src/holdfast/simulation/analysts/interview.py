@@ -135,13 +135,13 @@ class Interview:
 
     def done(self) -> Run:
         """Return the finished record."""
-        told = [(np.nan, None) if r is None else (r.value, r.interval) for r in self._replies]
-        ends = [(np.nan, np.nan) if interval is None else interval for _, interval in told]
+        replies = [(np.nan, None) if r is None else (r.value, r.interval) for r in self._replies]
+        ends = [(np.nan, np.nan) if interval is None else interval for _, interval in replies]
         low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
         return Run(
             truth=np.array(self._truth),
             sample=np.array(self._sample),
-            value=np.array([value for value, _ in told]),
+            value=np.array([value for value, _ in replies]),
             low=low,
             high=high,
             failures=self.answerer.failures,

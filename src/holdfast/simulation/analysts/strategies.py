@@ -85,13 +85,15 @@ def greedy(answerer: Answerer, design: Design, rng: np.random.Generator) -> Run:
     world = World(probabilities, design.n, rng)
     interview = Interview(answerer, design)
     guesses = world.training.means() if answerer.needs_guess else np.full(singles, 0.5)
-    told = interview.ask_many(world.holdout.bits, guesses, probabilities) - 0.5
-    order = [int(j) for j in np.argsort(-np.abs(told)) if abs(told[j]) > 0]  # a refused score is NaN and drops out
+    answers = interview.ask_many(world.holdout.bits, guesses, probabilities) - 0.5
+    order = [
+        int(j) for j in np.argsort(-np.abs(answers)) if abs(answers[j]) > 0
+    ]  # a refused score is NaN and drops out
     ballot, best = Ballot.empty(world, guess=answerer.needs_guess), 0.5
     for pair in [order[:1], *(order[i : i + 2] for i in range(1, len(order) - 1, 2))][: interview.left]:
         candidate = ballot
         for j in pair:
-            candidate = candidate.joined(j, 1 if told[j] > 0 else -1)
+            candidate = candidate.joined(j, 1 if answers[j] > 0 else -1)
         reply = interview.ask(candidate.values, candidate.guess, candidate.truth)
         if reply is None:
             break
@@ -128,9 +130,13 @@ def freedman(answerer: Answerer, design: Design, rng: np.random.Generator) -> Ru
     world = World(np.full(features, 0.5), design.n, rng)
     interview = Interview(answerer, design)
     training = world.training.means() - 0.5
-    told = interview.ask_many(world.holdout.bits, training + 0.5, np.full(features, 0.5)) - 0.5
+    answers = interview.ask_many(world.holdout.bits, training + 0.5, np.full(features, 0.5)) - 0.5
     least = LOOKS / (2 * math.sqrt(design.n))
-    looks = (np.abs(training) >= least) & (np.nan_to_num(np.abs(told)) >= least) & (np.nan_to_num(told) * training > 0)
+    looks = (
+        (np.abs(training) >= least)
+        & (np.nan_to_num(np.abs(answers)) >= least)
+        & (np.nan_to_num(answers) * training > 0)
+    )
     order = [j for j in np.argsort(-np.abs(training)) if looks[j]]
     ballot, believed = Ballot.empty(world, guess=True), 0.5
     for block in np.array_split(np.array(order, dtype=np.int64), refits):
@@ -167,8 +173,8 @@ def bit_recovery(answerer: Answerer, design: Design, rng: np.random.Generator) -
     drawn = np.unpackbits(packed, count=(groups + 1) * design.n).view(np.bool_).reshape(groups + 1, design.n)
     secret, assigned = drawn[-1], drawn[:-1]
     interview = Interview(answerer, design)
-    told = interview.ask_many(assigned == secret, np.full(groups, 0.5), np.full(groups, 0.5))
-    table = _solve(assigned, told)
+    answers = interview.ask_many(assigned == secret, np.full(groups, 0.5), np.full(groups, 0.5))
+    table = _solve(assigned, answers)
     agrees = table == secret
     interview.ask(agrees, 1.0, 0.5)
     interview.extra["recovered"] = float(agrees.mean())
@@ -261,11 +267,11 @@ def _guesses(world: World, answerer: Answerer) -> Floats:
 
 def _vote(world: World, interview: Interview, leaning: Floats, levels: int) -> None:
     """Ask for the vote of all features, signed by what was told."""
-    told = np.nan_to_num(leaning)
-    top = np.abs(told).max()
-    weights = np.sign(told).astype(np.int64)
+    leanings = np.nan_to_num(leaning)
+    top = np.abs(leanings).max()
+    weights = np.sign(leanings).astype(np.int64)
     if levels > 1 and top > 0:
-        weights = np.rint(told / top * levels).astype(np.int64)
+        weights = np.rint(leanings / top * levels).astype(np.int64)
     guess = 0.5
     if interview.answerer.needs_guess:
         guess = np.count_nonzero(world.training.settled(world.training.scores(weights))) / world.n

@@ -40,7 +40,7 @@ def allowed_origins(settings: OidcSettings) -> frozenset[str]:
     """
     assert settings.oidc_issuer is not None
     named = (settings.oidc_issuer, *(f"https://{host}" for host in settings.oidc_hosts))
-    return frozenset(origin(one) for one in named)
+    return frozenset(origin(address) for address in named)
 
 
 def origin(address: str) -> str:
@@ -152,7 +152,7 @@ class Known:
 
     def key(self, kid: str | None, alg: str) -> Key | None:
         """Return the one key that a token's header can mean; None where there is none, or no way to tell."""
-        fitting = [one.key for one in self.keys if one.fits(kid, alg)]
+        fitting = [public_key.key for public_key in self.keys if public_key.fits(kid, alg)]
         return fitting[0] if len(fitting) == 1 else None
 
 
@@ -196,10 +196,10 @@ class Provider:
 
     def endpoint(self, name: str) -> str:
         """Return an address of the document, at one of the issuer's hosts."""
-        found = self.known().document.get(name)
-        if not isinstance(found, str):
+        address = self.known().document.get(name)
+        if not isinstance(address, str):
             raise Unavailable(f"its document has no {name}")
-        return self.outbound.check(found)
+        return self.outbound.check(address)
 
     def post(self, address: str, form: str, client: tuple[str, str] | None) -> tuple[int, bytes]:
         """Send a form, as a client with a secret if it has one: the status and the body of the answer."""
@@ -235,7 +235,7 @@ class Provider:
         keys = self._object(place).get("keys")
         if not isinstance(keys, list) or len(keys) > _MOST_KEYS:
             raise Unavailable("its key set cannot be used")
-        read = tuple(one for one in map(published, keys) if one is not None)
+        read = tuple(public_key for public_key in map(published, keys) if public_key is not None)
         return Known(document, read, self._clock())
 
     def _object(self, address: str) -> dict[str, Any]:
@@ -248,12 +248,12 @@ class Provider:
 def json_object(content: bytes) -> dict[str, Any]:
     """Return an object in JSON that everybody reads alike; `Unavailable` for anything else."""
     try:
-        found = strict_loads(content)
+        members = strict_loads(content)
     except Problem:
         raise Unavailable("it answers with what is no JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(members, dict):
         raise Unavailable("it answers with what is no JSON object")
-    return found
+    return members
 
 
 def published(data: Any) -> Published | None:
@@ -268,7 +268,7 @@ def published(data: Any) -> Published | None:
         return None
     operations = data.get("key_ops", ["verify"])
     kid, alg, kind, curve = (data.get(name) for name in ("kid", "alg", "kty", "crv"))
-    texts = all(one is None or isinstance(one, str) for one in (kid, alg, curve))
+    texts = all(text is None or isinstance(text, str) for text in (kid, alg, curve))
     if not texts or not isinstance(kind, str) or kind not in _KINDS or "d" in data:
         return None
     if not isinstance(operations, list) or "verify" not in operations:

@@ -56,12 +56,12 @@ def name_of(claims: Mapping[str, Any], settings: OidcSettings) -> str:
     >>> name_of({"sub": "248289761001"}, OidcSettings())
     'oidc:248289761001'
     """
-    found = claim(claims, settings.oidc_name_claim)
+    name = claim(claims, settings.oidc_name_claim)
     if settings.oidc_name_claim in ("email", "/email") and claims.get("email_verified") is not True:
-        found = None  # else whoever types in another's address there would be the other here
-    if not isinstance(found, str) or not _NAME.fullmatch(found) or found != found.strip():
+        name = None  # else whoever types in another's address there would be the other here
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name != name.strip():
         raise Problem("forbidden", f"your token has no {settings.oidc_name_claim} that can be a name here")
-    return PREFIX + found
+    return PREFIX + name
 
 
 def claim(claims: Mapping[str, Any], name: str) -> Any:
@@ -74,10 +74,10 @@ def claim(claims: Mapping[str, Any], name: str) -> Any:
     """
     if not name.startswith("/"):
         return claims.get(name)
-    found: Any = claims
+    value: Any = claims
     for part in name[1:].split("/"):
-        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(value, Mapping) else None
+    return value
 
 
 class Subjects:
@@ -121,8 +121,8 @@ class Subjects:
 
 
 def _has(claims: Mapping[str, Any], name: str, value: str | None) -> bool:
-    found = claim(claims, name)
-    return isinstance(found, str | list) and (found == value or (isinstance(found, list) and value in found))
+    claimed = claim(claims, name)
+    return isinstance(claimed, str | list) and (claimed == value or (isinstance(claimed, list) and value in claimed))
 
 
 # --- Service ----------------------------------------------------------------------------------------------------------

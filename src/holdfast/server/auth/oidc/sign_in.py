@@ -103,8 +103,8 @@ def check_claims(
         raise refused("it names nobody")
     if "events" in claims or "cnf" in claims:
         raise refused("it is not made to be shown by whoever holds it")
-    made, ends = _moment(claims, "iat"), _moment(claims, "exp")
-    if made > moment + leeway or ("nbf" in claims and _moment(claims, "nbf") > moment + leeway):
+    issued, ends = _moment(claims, "iat"), _moment(claims, "exp")
+    if issued > moment + leeway or ("nbf" in claims and _moment(claims, "nbf") > moment + leeway):
         raise refused("it is not valid yet")
     if ends <= moment - leeway:
         raise Problem("token-expired", "this token has expired; get another from your identity provider")
@@ -118,8 +118,8 @@ def check_life(claims: dict[str, Any], settings: OidcSettings) -> None:
 
 def check_login(claims: dict[str, Any], settings: OidcSettings, nonce: str, begun: float) -> None:
     """Refuse an ID token that does not belong to this sign-in."""
-    said = claims.get("nonce")
-    if not isinstance(said, str) or not hmac.compare_digest(said.encode(), nonce.encode()):
+    claimed = claims.get("nonce")
+    if not isinstance(claimed, str) or not hmac.compare_digest(claimed.encode(), nonce.encode()):
         raise refused("it belongs to another sign-in")
     if len(audiences(claims)) > 1 and claims.get("azp") is None:
         raise refused("it is for several and does not say whom it was made for")
@@ -131,11 +131,11 @@ def check_login(claims: dict[str, Any], settings: OidcSettings, nonce: str, begu
 
 def audiences(claims: dict[str, Any]) -> set[str]:
     """Whom a token is for."""
-    found = claims.get("aud")
-    if isinstance(found, str):
-        return {found}
-    if isinstance(found, list) and all(isinstance(one, str) for one in found):
-        return set(found)
+    audience = claims.get("aud")
+    if isinstance(audience, str):
+        return {audience}
+    if isinstance(audience, list) and all(isinstance(name, str) for name in audience):
+        return set(audience)
     return set()
 
 
@@ -154,12 +154,12 @@ def _header(text: str) -> dict[str, Any]:
         raise unknown()
     first = text.partition(".")[0]
     try:
-        found = strict_loads(base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)))
+        header = strict_loads(base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)))
     except (binascii.Error, ValueError, Problem):
         raise unknown() from None
-    if not isinstance(found, dict):
+    if not isinstance(header, dict):
         raise unknown()
-    return found
+    return header
 
 
 def _moment(claims: dict[str, Any], name: str) -> float:
@@ -229,9 +229,9 @@ class Login:
         if flow is None or not hmac.compare_digest(state.encode(), flow.state.encode()):
             raise Problem("forbidden", "this sign-in was not begun here, is too old, or was used; begin again")
         self._use(flow.state)
-        said, known = query.get("iss"), self._provider.known().document
+        issuer, known = query.get("iss"), self._provider.known().document
         needs = known.get("authorization_response_iss_parameter_supported") is True
-        if (said is None and needs) or said not in (None, self._provider.issuer):
+        if (issuer is None and needs) or issuer not in (None, self._provider.issuer):
             raise Problem("forbidden", "this answer came from another provider; begin again")
         code = query.get("code", "")
         if "error" in query or not 0 < len(code) <= 4096:
@@ -259,10 +259,10 @@ class Login:
             raise Problem("forbidden", "your identity provider refused this sign-in; begin again")
         if status != 200:
             raise Unavailable(f"its token endpoint answers with status {status}")
-        found = json_object(content).get("id_token")
-        if not isinstance(found, str):
+        token = json_object(content).get("id_token")
+        if not isinstance(token, str):
             raise Unavailable("its answer has no id_token")
-        return found
+        return token
 
     def _use(self, state: str) -> None:
         """Each sign-in is finished once by this process; by another, the issuer's code is good once."""
@@ -274,15 +274,15 @@ class Login:
                 self._used.popitem(last=False)
 
     def _seal(self, flow: Flow) -> str:
-        said = urlsafe_b64encode(json.dumps(asdict(flow)).encode()).decode()
-        return f"{said}.{hmac.digest(self._key, said.encode(), 'sha256').hex()}"
+        encoded = urlsafe_b64encode(json.dumps(asdict(flow)).encode()).decode()
+        return f"{encoded}.{hmac.digest(self._key, encoded.encode(), 'sha256').hex()}"
 
     def _open(self, cookie: str | None) -> Flow | None:
-        said, _, seal = (cookie or "").rpartition(".")
-        right = hmac.digest(self._key, said.encode(), "sha256").hex()
+        encoded, _, seal = (cookie or "").rpartition(".")
+        right = hmac.digest(self._key, encoded.encode(), "sha256").hex()
         if not hmac.compare_digest(right.encode(), seal.encode()):
             return None
-        flow = Flow(**json.loads(urlsafe_b64decode(said)))
+        flow = Flow(**json.loads(urlsafe_b64decode(encoded)))
         return flow if 0 <= time.time() - flow.begun <= LOGIN_SECONDS else None
 
 
@@ -290,9 +290,9 @@ def _read(path: Path | None) -> str | None:
     if path is None:
         return None
     try:
-        found = path.read_text().strip()
+        secret = path.read_text().strip()
     except (OSError, UnicodeDecodeError):
         raise HoldfastError("oidc_client_secret_file cannot be read") from None
-    if not found:
+    if not secret:
         raise HoldfastError("oidc_client_secret_file is empty")
-    return found
+    return secret
