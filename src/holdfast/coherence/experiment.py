@@ -134,8 +134,8 @@ class Trials:
 
     def messages(self) -> list[str]:
         """Return what a reader must know, in sentences: notes, groups emptied by splits, failures by kind."""
-        said = list(self.notes)
-        said += [
+        messages = list(self.notes)
+        messages += [
             f"PARTIAL: group {name!r} had no member in one of the halves in {count} of {self.splits} splits; "
             "there is no distance there"
             for name, count in zip(self.groups.names, self.emptied, strict=True)
@@ -146,8 +146,8 @@ class Trials:
             seen.setdefault((failure.kind, failure.learner, failure.lens, failure.message), []).append(failure.split)
         for (kind, learner, lens, text), splits in seen.items():
             where = "".join([f", learner {learner}" if learner else "", f", lens {lens}" if lens else ""])
-            said.append(f"PARTIAL: {kind} in {len(splits)} of {self.splits} splits{where}: {text}")
-        return said
+            messages.append(f"PARTIAL: {kind} in {len(splits)} of {self.splits} splits{where}: {text}")
+        return messages
 
     def learner(self, name: str) -> int:
         """Return the index of a learner."""
@@ -379,8 +379,8 @@ def _blank(setting: Setting, k: int) -> _Split:
 
 def _no_split(setting: Setting, k: int) -> _Split:
     split = _blank(setting, k)
-    said = "not tried, because no release of the first splits succeeded"
-    split.failures.append(Failure(k, None, None, "not-run", said))
+    reason = "not tried, because no release of the first splits succeeded"
+    split.failures.append(Failure(k, None, None, "not-run", reason))
     return split
 
 

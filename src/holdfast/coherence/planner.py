@@ -120,29 +120,29 @@ class EpsilonPlan:
     def words(self) -> list[str]:
         """Return the plan in sentences, the verdict first."""
         share = f"{100 * bounds.flipped_share(self.alpha):.3g}%"
-        said = []
+        sentences = []
         if self.feasible:
-            said.append(
+            sentences.append(
                 f"An epsilon-DP release about half of the {self.n:,} rows may use epsilon up to "
                 f"{digits_down(self.epsilon, 6):.6g} ({self.chosen.name})."
             )
         else:
-            said.append(f"No epsilon is allowed by {self.chosen.name}: {self.chosen.found.reason}.")
-            said.append(self._would())
-            return said
-        said.append(
+            sentences.append(f"No epsilon is allowed by {self.chosen.name}: {self.chosen.found.reason}.")
+            sentences.append(self._would())
+            return sentences
+        sentences.append(
             f"The promise: with probability at least 1 - {self.beta:.3g}, no predictor made from the release separates "
             f"the released half of any of the {self.groups:,} groups from the other half by more than {self.alpha:g}, "
             f"as if {share} of the group had flipped from a certain no to a certain yes."
         )
         if self.best.epsilon > self.epsilon:
-            said.append(f"{self.best.name} allows {digits_down(self.best.epsilon, 6):.6g}.")
-        said.append(
+            sentences.append(f"{self.best.name} allows {digits_down(self.best.epsilon, 6):.6g}.")
+        sentences.append(
             f"With groups of this share no amount of data allows more than {digits_up(self.ceiling, 6):.6g} "
             f"({self.chosen.name})."
         )
-        said.append("Neighbours replace one row, and the release must not depend on the order of the rows.")
-        return said
+        sentences.append("Neighbours replace one row, and the release must not depend on the order of the rows.")
+        return sentences
 
     def _would(self) -> str:
         """From which group size on some epsilon is allowed, as printed and at best."""

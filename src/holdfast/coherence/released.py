@@ -216,7 +216,7 @@ class ReleasedCoherence:
 
     def words(self, sizes: Sequence[int]) -> list[str]:
         """One sentence for each group size."""
-        said = []
+        sentences = []
         for size in sizes:
             alpha = digits_up(self.alpha(size), 3)
             promise = (
@@ -225,8 +225,8 @@ class ReleasedCoherence:
                 if alpha < 2
                 else "nothing is promised"
             )
-            said.append(f"A group of {size:,} of {self.n:,} people: {promise}.")
-        return said
+            sentences.append(f"A group of {size:,} of {self.n:,} people: {promise}.")
+        return sentences
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data: numbers, texts, lists and mappings."""

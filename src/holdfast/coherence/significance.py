@@ -622,9 +622,9 @@ def assess(trials: Trials, *, permutations: int | None = None, membership: bool 
         for j in range(len(trials.lenses))
     ]
     cases = _corrected(drafts)
-    said = trials.messages()
+    messages = trials.messages()
     if any(case.splits > MOST_CROSSED for case in cases):
-        said.append(f"the first {MOST_CROSSED} splits were measured on one another; all of them count for beta")
+        messages.append(f"the first {MOST_CROSSED} splits were measured on one another; all of them count for beta")
     return Significance(
         groups=trials.groups.names,
         sizes=tuple(int(size) for size in trials.groups.sizes),
@@ -633,7 +633,7 @@ def assess(trials: Trials, *, permutations: int | None = None, membership: bool 
         metric=trials.metric,
         permutations=permutations,
         partial=trials.partial or any(case.splits < case.asked for case in cases),
-        messages=tuple(said),
+        messages=tuple(messages),
         too_small=trials.groups.too_small,
         unmeasured=trials.groups.unmeasured,
     )

@@ -201,18 +201,20 @@ def group_sentences(
     """Return a group in plain words (wording of section 4.6 of the coherence specification)."""
     if found.mean is None or found.floor is None:
         return ("There is no distance with a floor to hold it against: nothing is said about this group.",)
-    said = [_distance(found, mode)]
+    sentences = [_distance(found, mode)]
     if mode == "repeated":
-        said.append(_probability(found, alpha, beta, level, tests))
-    said += _dependence(found, level, mode)
+        sentences.append(_probability(found, alpha, beta, level, tests))
+    sentences += _dependence(found, level, mode)
     if found.status in (TOO_SMALL, UNDERPOWERED) and found.size_needed is not None:
-        said.append(
+        sentences.append(
             f"With {found.size:,} members the floor alone is above alpha / 2 = {alpha / 2:.3g}; "
             f"about {found.size_needed:,} members would bring it down to that."
         )
     elif found.status == TOO_SMALL:
-        said.append(f"Chance alone exceeds alpha too often here: a distance above {alpha:g} is no evidence by itself.")
-    return tuple(said)
+        sentences.append(
+            f"Chance alone exceeds alpha too often here: a distance above {alpha:g} is no evidence by itself."
+        )
+    return tuple(sentences)
 
 
 def _distance(found: GroupFinding, mode: str) -> str:
@@ -235,24 +237,25 @@ def _distance(found: GroupFinding, mode: str) -> str:
 def _probability(found: GroupFinding, alpha: float, beta: float, level: float, tests: int) -> str:
     missing = found.asked - found.measured
     gone = f" ({missing} splits gave no distance and are counted against either claim)" if missing else ""
-    said = (
+    sentences = (
         f"In {found.above} of {found.asked} independent random splits the distance exceeded alpha = {alpha:g} in this "
         f"group{gone}; with {1 - level:.0%} confidence, all groups together, the probability is "
     )
     share = "an unknown share" if found.noise_share is None else f"{found.noise_share:.3g}"
     if found.status == INCOHERENT:
         return (
-            said + f"at least {found.lower:.3g}, against beta = {beta:g} allowed and {share} explained by group size."
+            sentences
+            + f"at least {found.lower:.3g}, against beta = {beta:g} allowed and {share} explained by group size."
         )
-    said += (
+    sentences += (
         f"at most {found.upper:.3g}, where {share} is explained by group size; other learners and other data are not "
         "covered."
     )
     if found.upper > beta:
         least = splits_without(beta, tests, level)
         few = f": {found.asked} splits are too few for that, {least} is the least" if found.asked < least else ""
-        said += f" That the probability is within beta = {beta:g} is not shown{few}."
-    return said
+        sentences += f" That the probability is within beta = {beta:g} is not shown{few}."
+    return sentences
 
 
 def _dependence(found: GroupFinding, level: float, mode: str) -> list[str]:
@@ -290,19 +293,19 @@ def case_sentence(case: CaseFinding, groups: int, cases: int, alpha: float, leve
     )
     over = f"{groups} groups" if cases == 1 else f"{groups} groups and {cases} pairs of learner and lens"
     seen = case.omnibus_adjusted <= level
-    said = f"{where}: p = {case.omnibus_adjusted:.3g} by {how}, adjusted over {over}; "
-    said += "some group depends on the split." if seen else "no dependence on the split was seen."
+    sentence = f"{where}: p = {case.omnibus_adjusted:.3g} by {how}, adjusted over {over}; "
+    sentence += "some group depends on the split." if seen else "no dependence on the split was seen."
     if case.noise_share is not None:
-        said += (
+        sentence += (
             f" Some group exceeded alpha = {alpha:g} in {case.above} of {case.asked} splits (probability "
             f"{case.lower:.3g} to {case.upper:.3g}, each limit at {1 - level:.0%}); chance alone does that in a share "
             f"of {case.noise_share:.3g}."
         )
     if case.splits < case.asked:
-        said += f" PARTIAL: only {case.splits} of {case.asked} splits gave predictions."
+        sentence += f" PARTIAL: only {case.splits} of {case.asked} splits gave predictions."
     if powerless and not seen:
-        said += f" So few splits could hardly have shown any: the least possible p is {case.least_p:.3g}."
-    return said
+        sentence += f" So few splits could hardly have shown any: the least possible p is {case.least_p:.3g}."
+    return sentence
 
 
 def paragraph(
@@ -315,42 +318,46 @@ def paragraph(
     level: float,
 ) -> str:
     """Return the verdict in one paragraph. Every number of a group stands with that group's name and floor."""
-    said = ["PARTIAL RESULT: something failed or was never measured; see the messages."] if found.partial else []
+    sentences = ["PARTIAL RESULT: something failed or was never measured; see the messages."] if found.partial else []
     incoherent = [f for f in findings if f.status == INCOHERENT]
     named = [f for f in findings if f.depends and f.status != INCOHERENT]
     unjudged = list(dict.fromkeys(f.group for f in findings if f.status in UNJUDGED))
     if incoherent:
         worst = incoherent[0]
         others = len({f.group for f in incoherent}) - 1
-        said.append(
+        sentences.append(
             f"INCOHERENT: the release lets a predictor treat released and held-out members of {worst.group!r} "
             f"differently by more than alpha = {alpha:g}, more often than beta = {beta:g} and more often than chance."
         )
-        said += [_told(worst), _flipped(worst), worst.sentences[1]]
+        sentences += [_told(worst), _flipped(worst), worst.sentences[1]]
         if others:
-            said.append(f"{others} more group{'s are' if others > 1 else ' is'} incoherent too.")
+            sentences.append(f"{others} more group{'s are' if others > 1 else ' is'} incoherent too.")
     elif outcome in (LEAK, LEAK_ONCE):
-        said.append(
+        sentences.append(
             f"{outcome}: what is predicted depends on who was released" + ("." if outcome == LEAK_ONCE else ",")
         )
         if outcome == LEAK:
-            said.append(
+            sentences.append(
                 f"but no group was shown to exceed alpha = {alpha:g} more often than beta = {beta:g} and than chance."
             )
         if named:
-            said += [_told(named[0]), _flipped(named[0])]
+            sentences += [_told(named[0]), _flipped(named[0])]
             if outcome == LEAK_ONCE:
                 where = "above" if named[0].above else "not above"
-                said.append(f"On this split it is {where} alpha = {alpha:g}; how often it is, one split cannot say.")
+                sentences.append(
+                    f"On this split it is {where} alpha = {alpha:g}; how often it is, one split cannot say."
+                )
         else:
-            said.append("Some group depends on it; no single one can be named at this level.")
+            sentences.append("Some group depends on it; no single one can be named at this level.")
     elif not any(f.measured for f in findings):
-        said.append("UNDERPOWERED: nothing was measured, so nothing is known about any group.")
-        return " ".join(said)
+        sentences.append("UNDERPOWERED: nothing was measured, so nothing is known about any group.")
+        return " ".join(sentences)
     elif outcome == UNDERPOWERED:
-        said.append("UNDERPOWERED: nothing was found, and this audit could not have found everything it asks about.")
+        sentences.append(
+            "UNDERPOWERED: nothing was found, and this audit could not have found everything it asks about."
+        )
     else:
-        said.append(
+        sentences.append(
             f"NO EVIDENCE: in {_counted(len(found.groups), 'group')} no dependence on who was released was seen, and "
             f"no group was shown to exceed alpha = {alpha:g}. This is no proof of coherence: other learners and other "
             "data are not covered."
@@ -358,25 +365,25 @@ def paragraph(
     if unjudged:
         count, first = len(unjudged), [repr(name) for name in unjudged[:3]]
         listed = ", ".join(first) + (" …" if count > 3 else "")
-        said.append(
+        sentences.append(
             f"{count} group{'s' if count > 1 else ''} could not be judged at alpha = {alpha:g} ({listed}): too small, "
             "or not measured."
         )
     if found.too_small:
-        said.append(f"{len(found.too_small)} more were below the size limit and not measured.")
+        sentences.append(f"{len(found.too_small)} more were below the size limit and not measured.")
     if found.mode == "single":
-        said.append(
+        sentences.append(
             "One split only: valid if a uniformly random choice decided who was in the release, and no estimate of any "
             "probability."
         )
     elif outcome != INCOHERENT:
         asked = max(case.asked for case in cases)
         least = 1 - (level / found.tests) ** (1 / asked)
-        said.append(
+        sentences.append(
             f"With {_counted(asked, 'split')} no probability of exceeding alpha below {least:.2g} can be excluded for "
             "any group, all together."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _counted(many: int, what: str) -> str:
@@ -385,10 +392,9 @@ def _counted(many: int, what: str) -> str:
 
 def _told(found: GroupFinding) -> str:
     """The distance of a group with its floor, in a sentence that names the group."""
-    said = found.sentences[0]
-    return (
-        f"In {found.group!r} ({found.size:,} members; {found.learner}, lens {found.lens}): {said[0].lower()}{said[1:]}"
-    )
+    sentence = found.sentences[0]
+    group = f"{found.group!r} ({found.size:,} members; {found.learner}, lens {found.lens})"
+    return f"In {group}: {sentence[0].lower()}{sentence[1:]}"
 
 
 def _flipped(found: GroupFinding) -> str:

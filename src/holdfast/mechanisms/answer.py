@@ -107,8 +107,8 @@ def price_words(widening: float | None, final: float | None = None) -> str:
     >>> price_words(0.231), price_words(0.231, 0.87), price_words(0.0001, 0.0001)
     ('later intervals are 23% wider', "later intervals are 23% wider, a final's 87%", '')
     """
-    said = wider_words(widening, final)
-    return said and f"later intervals are {said}"
+    words = wider_words(widening, final)
+    return words and f"later intervals are {words}"
 
 
 def wider_words(widening: float | None, final: float | None = None) -> str:

@@ -142,11 +142,11 @@ class _Blocks:
         tops = t * (2 * base + t)
         far = np.flatnonzero(coded > self._far)
         tops[far] = 0
-        kept = series_coins(source, tops.astype(np.uint64), self._floor, self._thinning)
+        accepted = series_coins(source, tops.astype(np.uint64), self._floor, self._thinning)
         for i in far:
-            kept[i] = self._keep(source, int(coded[i]), int(places[i]))
+            accepted[i] = self._keep(source, int(coded[i]), int(places[i]))
         base += places
-        return (base ^ -(coded & 1))[kept]
+        return (base ^ -(coded & 1))[accepted]
 
 
 @lru_cache(maxsize=32)

@@ -186,13 +186,13 @@ def _candidates(source: Source, count: int, centre: Fraction, scale: Fraction) -
     exponents = x * (2 * whole + x) / 2
     margin = np.exp(-exponents) - coins * _WORD
     doubt = (exponents + 8) * _DOUBT
-    kept = margin > doubt
+    accepted = margin > doubt
     refined: dict[int, _Real] = {}
     for i in np.flatnonzero(np.abs(margin) <= doubt):
         real = _Real(int(codes[i]), int(digits[i]))
-        kept[i] = _keep(source, real, int(coins[i]))
+        accepted[i] = _keep(source, real, int(coins[i]))
         refined[int(i)] = real
-    places = np.flatnonzero(kept)
+    places = np.flatnonzero(accepted)
     t = whole[places] + x[places]
     middle, spread = float(centre) + 0.5, float(scale)
     y = middle + np.where(codes[places] & 1, -spread, spread) * t

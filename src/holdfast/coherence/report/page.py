@@ -210,7 +210,7 @@ def heat_map(
         y = top + i * high
         parts.append(text(left - 8, y + 16, clipped(name, _ROW_NAME), "axis", "end"))
         for j in range(len(columns)):
-            shade, said, tip, solid = shades[i][j]
+            shade, label, tip, solid = shades[i][j]
             x = left + j * wide
             place = f'x="{number(x + 1)}" y="{number(y + 1)}" width="{number(wide - 2)}" height="{number(high - 2)}"'
             parts.append(f"<g><title>{escape(tip)}</title>")
@@ -221,7 +221,7 @@ def heat_map(
                 if not solid:
                     parts.append(f'<rect {place} fill="url(#hatch)"/>')
             dark = "on" if shade is not None and shade > 0.55 else "off"
-            parts.append(text(x + wide / 2, y + 16, said, f"value {dark}", "middle"))
+            parts.append(text(x + wide / 2, y + 16, label, f"value {dark}", "middle"))
             parts.append("</g>")
     room = 160.0 if columns else 0.0
     return drawing(left + len(columns) * wide + room, top + len(rows) * high + 6, "Group by lens heat map", parts)
@@ -384,19 +384,19 @@ def _verdict(report: Report) -> str:
     parts = [f'<div class="verdict {kind}"><strong class="label">{escape(report.label)}</strong>']
     parts.append(f"<p>{escape(report.verdict.paragraph)}</p></div>")
     if report.partial:
-        said = "".join(f"<li>{escape(line)}</li>" for line in report.problems)
+        problems = "".join(f"<li>{escape(line)}</li>" for line in report.problems)
         parts.append(
             '<div class="partial" id="partial"><strong>This report is partial.</strong> Some distances are '
             "missing. What they would have shown is not known, and nothing here counts them as passed."
-            f"<ul>{said}</ul></div>"
+            f"<ul>{problems}</ul></div>"
         )
     rows = [
         (case.learner, case.lens, case.outcome, probability(case.omnibus_adjusted), f"{case.splits} of {case.asked}")
         for case in report.verdict.cases
     ]
     parts.append(_table(("learner", "lens", "verdict", "omnibus p", "splits measured"), rows, (3, 4)))
-    told = "".join(f"<li>{escape(case.sentence)}</li>" for case in report.verdict.cases)
-    return "".join(parts) + f'<ul class="small soft">{told}</ul>'
+    cases = "".join(f"<li>{escape(case.sentence)}</li>" for case in report.verdict.cases)
+    return "".join(parts) + f'<ul class="small soft">{cases}</ul>'
 
 
 def _offenders(report: Report) -> str:

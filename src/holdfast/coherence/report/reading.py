@@ -243,9 +243,9 @@ def _object(name: str, plain: Any, members: Sequence[str]) -> Mapping[str, Any]:
         raise InvalidParameter(f"{name} must be an object")
     if set(plain) != set(members):
         unknown, missing = set(plain) - set(members), set(members) - set(plain)
-        said = [f"{len(unknown)} unknown"] if unknown else []
-        said += [f"{', '.join(sorted(missing)[:5])} missing"] if missing else []
-        raise InvalidParameter(f"{name} must have the members that `holdfast audit` writes: {'; '.join(said)}")
+        problems = [f"{len(unknown)} unknown"] if unknown else []
+        problems += [f"{', '.join(sorted(missing)[:5])} missing"] if missing else []
+        raise InvalidParameter(f"{name} must have the members that `holdfast audit` writes: {'; '.join(problems)}")
     return plain
 
 

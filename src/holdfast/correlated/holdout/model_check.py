@@ -81,10 +81,10 @@ class ModelReport:
         worst = self.worst
         if worst is None:
             return f"the model was not tested ({'; '.join(self.untested)})"
-        said = "do not refute" if self.passed else "refute"
+        verdict = "do not refute" if self.passed else "refute"
         evidence = f"least p = {worst.p_value:.3g}, {worst.column}: {worst.what}"
         rest = f"; not tested: {'; '.join(self.untested)}" if self.untested else ""
-        return f"the public rows {said} the model at level {self.level:g} ({evidence}{rest})"
+        return f"the public rows {verdict} the model at level {self.level:g} ({evidence}{rest})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data: numbers, texts, lists and mappings."""

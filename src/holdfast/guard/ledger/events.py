@@ -95,12 +95,12 @@ def to_dp_accounting(events: Iterable[Mapping[str, Any]]) -> Any:
         from dp_accounting import dp_event  # type: ignore[import-untyped]
     except ImportError:
         raise _missing() from None
-    made = []
+    composed = []
     for event in events:
         values = {name: value for name, value in event.items() if name not in ("event", "count")}
-        one = getattr(dp_event, event["event"])(**values)
-        made.append(one if event["count"] == 1 else dp_event.SelfComposedDpEvent(one, event["count"]))
-    return dp_event.ComposedDpEvent(made)
+        single = getattr(dp_event, event["event"])(**values)
+        composed.append(single if event["count"] == 1 else dp_event.SelfComposedDpEvent(single, event["count"]))
+    return dp_event.ComposedDpEvent(composed)
 
 
 def pld_report(costs: Iterable[tuple[Cost | None, int]], delta: float) -> dict[str, Any]:
@@ -130,11 +130,11 @@ def pld_report(costs: Iterable[tuple[Cost | None, int]], delta: float) -> dict[s
         count += times
         match cost:
             case PureDP(epsilon):
-                made = common.DifferentialPrivacyParameters(epsilon, 0.0)
+                parameters = common.DifferentialPrivacyParameters(epsilon, 0.0)
             case ApproxDP(epsilon, own) | PointwiseDP(epsilon, own):
-                made = common.DifferentialPrivacyParameters(epsilon, own)
+                parameters = common.DifferentialPrivacyParameters(epsilon, own)
             case GDP(mu):
-                made = mu
+                parameters = mu
             case ZCDP(each):
                 rho = up(rho + up(each * times))
                 continue
@@ -143,12 +143,12 @@ def pld_report(costs: Iterable[tuple[Cost | None, int]], delta: float) -> dict[s
                 raise GuaranteeUnavailable(f"the ledger holds {what}, which have no privacy loss distribution")
         if cost.is_zero:
             continue
-        one = (
-            privacy_loss_distribution.from_gaussian_mechanism(1 / made)
-            if isinstance(made, float)
-            else privacy_loss_distribution.from_privacy_parameters(made)
+        part = (
+            privacy_loss_distribution.from_gaussian_mechanism(1 / parameters)
+            if isinstance(parameters, float)
+            else privacy_loss_distribution.from_privacy_parameters(parameters)
         ).self_compose(times)
-        composed = one if composed is None else composed.compose(one)
+        composed = part if composed is None else composed.compose(part)
     share = delta / 2 if rho and composed is not None else delta
     epsilon = 0.0 if composed is None else float(composed.get_epsilon_for_delta(share))
     if rho:

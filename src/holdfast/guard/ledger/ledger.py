@@ -180,10 +180,10 @@ class Ledger(NoCopy):
             The store could not be locked, written or committed. Nothing was released. Asking again with the same key
             is safe, because `work` can look the key up first.
         """
-        (found,) = self.submit_each([work], keys=keys, questions=questions)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        (entry,) = self.submit_each([work], keys=keys, questions=questions)
+        if isinstance(entry, Exception):
+            raise entry
+        return entry
 
     def submit_each(
         self, works: Sequence[Callable[[Transaction], T]], *, keys: Keys = (), questions: Questions = ()
@@ -374,8 +374,8 @@ class Ledger(NoCopy):
 def _for_each(error: Exception) -> Exception:
     """An error of its own for each thread, so that their tracebacks do not mix."""
     if isinstance(error, HoldfastError):
-        made = type(error)(*error.args)
+        raised = type(error)(*error.args)
     else:
-        made = LedgerUnavailable(f"an unforeseen {type(error).__name__} while the ledger was written; {ASK_AGAIN}")
-    made.__cause__ = error
-    return made
+        raised = LedgerUnavailable(f"an unforeseen {type(error).__name__} while the ledger was written; {ASK_AGAIN}")
+    raised.__cause__ = error
+    return raised

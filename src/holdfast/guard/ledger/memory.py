@@ -41,12 +41,12 @@ class _Chain(Backend):
         return self.mark
 
     def account(self, name: str) -> str | None:
-        found = self.accounts.get(name)
-        return None if found is None else found.text
+        account = self.accounts.get(name)
+        return None if account is None else account.text
 
     def secret(self, name: str) -> tuple[str, str] | None:
-        found = self.secrets.get(name)
-        return None if found is None else (found.salt or "", found.text)
+        secret = self.secrets.get(name)
+        return None if secret is None else (secret.salt or "", secret.text)
 
     def by_key(self, analyst: str | None, key: str) -> Entry | None:
         return self.keys.get((analyst, key))
@@ -96,8 +96,8 @@ class _Chain(Backend):
 
     def entries(self, first: int, last: int | None) -> Iterator[Entry]:
         with self.lock:
-            found = [e for e in self.rows if first <= e.sequence and (last is None or e.sequence <= last)]
-        return iter(found)
+            entries = [e for e in self.rows if first <= e.sequence and (last is None or e.sequence <= last)]
+        return iter(entries)
 
     def hashes(self, first: int, last: int) -> list[str]:
         with self.lock:
@@ -110,8 +110,8 @@ class _Chain(Backend):
             end = bisect_left(rows, wanted.last + 1, key=lambda e: e.sequence)
             order = range(end - 1, begin - 1, -1) if wanted.newest else range(begin, end)
             fitting = (rows[at] for at in order if wanted.kind in (None, rows[at].kind))
-            found = list(islice(fitting, wanted.limit))
-        return found[::-1] if wanted.newest else found
+            entries = list(islice(fitting, wanted.limit))
+        return entries[::-1] if wanted.newest else entries
 
     def close(self) -> None:
         pass
@@ -171,9 +171,9 @@ class MemoryStore(Store):
         """Return the account or secret of one name on every chain that has it and is not known."""
         chains = dict(self._chains)
         rows = {
-            one: (chain.accounts if kind == "account" else chain.secrets).get(name) for one, chain in chains.items()
+            place: (chain.accounts if kind == "account" else chain.secrets).get(name) for place, chain in chains.items()
         }
-        return {one: row for one, row in rows.items() if row is not None and known.get(one) != row.sequence}
+        return {place: row for place, row in rows.items() if row is not None and known.get(place) != row.sequence}
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:

@@ -99,7 +99,7 @@ class Tree:
         """The node over leaves `low` to `high`, counted from 0, the last excluded."""
         width = high - low
         if width <= CHUNK:
-            return root_of([leaf_of(one) for one in self._read(low + 1, high)])
+            return root_of([leaf_of(entry) for entry in self._read(low + 1, high)])
         level = width.bit_length() - 1 - _LEVEL
         if width & (width - 1) == 0 and low % width == 0:
             return self._levels[level][low // width]
@@ -216,22 +216,24 @@ class Inclusion:
         """
         if receipt.seat is not None:
             return ["the receipt counts its analyst's own answers, and a head is about all of them: ask the data owner"]
-        found = []
+        problems = []
         if not receipt.is_signed():
-            found.append("the receipt's signature does not fit its content")
+            problems.append("the receipt's signature does not fit its content")
         if not head.is_signed():
-            found.append("the head's signature does not fit its content")
+            problems.append("the head's signature does not fit its content")
         if {receipt.public_key, head.public_key} != {public_key or head.public_key}:
-            found.append("the receipt and the head were not signed with the same key, the one that is trusted")
+            problems.append("the receipt and the head were not signed with the same key, the one that is trusted")
         if len({receipt.dataset, head.dataset, self.dataset}) > 1:
-            found.append("the receipt, the head and the proof are not about the same ledger")
+            problems.append("the receipt, the head and the proof are not about the same ledger")
         if self.sequence != receipt.sequence:
-            found.append(f"the proof is about entry {self.sequence}, the receipt about entry {receipt.sequence}")
+            problems.append(f"the proof is about entry {self.sequence}, the receipt about entry {receipt.sequence}")
         if self.size != head.sequence:
-            found.append(f"the proof is for {self.size} entries, the head for {head.sequence}: get one for that size")
-        if not found and self._root(receipt.hash) != head.root:
-            found.append("the ledger that the head was signed for does not hold the receipt's entry")
-        return found
+            problems.append(
+                f"the proof is for {self.size} entries, the head for {head.sequence}: get one for that size"
+            )
+        if not problems and self._root(receipt.hash) != head.root:
+            problems.append("the ledger that the head was signed for does not hold the receipt's entry")
+        return problems
 
     def _root(self, entry_hash: str) -> str | None:
         try:

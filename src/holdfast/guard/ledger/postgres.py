@@ -59,9 +59,9 @@ class _Chain(SQLBackend):
         statements: list[Statement] = [(_LOCKING_HEAD, [this])]
         if keys or questions:
             statements.append((_FIND_ALL, [this | wanted(keys, questions)]))
-        found = _send(connection, statements)
+        results = _send(connection, statements)
         # The second statement sees what was committed while the first waited: each sees its own moment.
-        return head_of(found[0]), [entry_of(self._dataset, row) for rows in found[1:] for row in rows]
+        return head_of(results[0]), [entry_of(self._dataset, row) for rows in results[1:] for row in rows]
 
     def _execute(self, connection: Connection, writes: list[Statement]) -> None:
         _send(connection, writes)

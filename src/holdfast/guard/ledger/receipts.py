@@ -72,17 +72,17 @@ class SigningKey(NoCopy):
         """Read a key file, or make one that only its owner can read. Two processes that do so at once get one key."""
         path = Path(path)
         if not path.exists():
-            made = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+            fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
             try:
-                with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                     file.write(cls.generate()._pem())
                     file.flush()
                     os.fsync(file.fileno())
                 with suppress(FileExistsError):  # another process was first; its key is then read
-                    os.link(made, path)
+                    os.link(fresh, path)
                 _sync_folder(path.parent)
             finally:
-                made.unlink(missing_ok=True)
+                fresh.unlink(missing_ok=True)
         return cls.load(path)
 
     @property
@@ -251,11 +251,11 @@ def read_receipts(text: str) -> list[Receipt]:
         plain = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
         raise InvalidParameter("a receipt must be JSON") from None
-    found = []
-    for one in plain if isinstance(plain, list) else [plain]:
-        inner = one.get("receipt") if isinstance(one, Mapping) else None
-        found.append(Receipt.from_dict(_whole(one, inner) if isinstance(inner, Mapping) else one))
-    return found
+    receipts = []
+    for receipt in plain if isinstance(plain, list) else [plain]:
+        inner = receipt.get("receipt") if isinstance(receipt, Mapping) else None
+        receipts.append(Receipt.from_dict(_whole(receipt, inner) if isinstance(inner, Mapping) else receipt))
+    return receipts
 
 
 _REPEATED = ("answer", "cost", "guarantee")

@@ -60,13 +60,13 @@ def take_seat(transaction: Transaction, analyst: str, body: Mapping[str, Any]) -
 
 def seat_entries(ledger: Ledger, analyst: str) -> list[Entry]:
     """Return all answers of an analyst in order, as the ledger holds them; the number of each is its place here."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     first = 1
     while True:
         some = ledger.page(_PAGE, first=first, analyst=analyst, kind="answered")
-        found += [entry for entry in some if SEAT in entry.body]
+        entries += [entry for entry in some if SEAT in entry.body]
         if len(some) < _PAGE:
-            return found
+            return entries
         first = some[-1].sequence + 1
 
 

@@ -84,13 +84,13 @@ class Migrations:
         """Return the version of the tables, None where there are none."""
         if not inspect(connection).has_table(self.kept_in):
             return None
-        found = connection.execute(text(f"SELECT version_num FROM {self.kept_in}")).scalars().all()
-        return str(found[0]) if len(found) == 1 else "several"
+        versions = connection.execute(text(f"SELECT version_num FROM {self.kept_in}")).scalars().all()
+        return str(versions[0]) if len(versions) == 1 else "several"
 
     def bring_up_to_date(self, connection: Connection) -> None:
         """Make or change the tables until they are of `version`; a version that is not known is refused."""
-        found = self.stored_version(connection)
-        if found == self.version:
+        version = self.stored_version(connection)
+        if version == self.version:
             return
         from alembic import command
         from alembic.config import Config
@@ -105,7 +105,7 @@ class Migrations:
                 command.upgrade(settings, "head")
         except CommandError as error:
             raise LedgerConflict(
-                f"{self.whose} tables are of version {found!r}, which this release does not know; use a newer release"
+                f"{self.whose} tables are of version {version!r}, which this release does not know; use a newer release"
             ) from error
 
 
@@ -311,9 +311,9 @@ class Remembered:
             for whose in (None, entry.analyst):
                 if entry.question is not None and (whose, entry.question) in by_question:
                     by_question[whose, entry.question] = entry
-        made = Remembered(self.head, None, None, by_key, by_question)
-        made.accounts, made.secrets = self.accounts, self.secrets
-        return made
+        remembered = Remembered(self.head, None, None, by_key, by_question)
+        remembered.accounts, remembered.secrets = self.accounts, self.secrets
+        return remembered
 
 
 class SQLSource(Source):
@@ -410,8 +410,8 @@ class SQLSource(Source):
         if wanted.kind is not None:
             statement = statement.where(_E.kind == bindparam("kind"))
         values = {name: value for name, value in vars(wanted).items() if name != "newest" and value is not None}
-        found = [entry_of(self._dataset, row) for row in self._rows(statement, **values)]
-        return found[::-1] if wanted.newest else found
+        entries = [entry_of(self._dataset, row) for row in self._rows(statement, **values)]
+        return entries[::-1] if wanted.newest else entries
 
     def _one(self, statement: Select[Any], **values: Any) -> Row[Any] | None:
         return next(iter(self._rows(statement, **values)), None)
@@ -519,13 +519,13 @@ class SQLBackend(Backend):
             self._engine.dispose(close=False)
             self._connection, self._pid = None, os.getpid()
         try:
-            head, found = twice(self._engine, lambda: self._locked(keys, questions))
+            head, answered = twice(self._engine, lambda: self._locked(keys, questions))
         except SQLAlchemyError as error:
             self._fail(error, NOTHING_WRITTEN)
         except LedgerConflict:
             self.rollback()
             raise
-        self._remembered = self._remembered.at(head).learned(keys, questions, found)
+        self._remembered = self._remembered.at(head).learned(keys, questions, answered)
         return head
 
     def _locked(self, keys: Keys, questions: Questions) -> tuple[Head, list[Entry]]:
@@ -612,11 +612,11 @@ class SQLBackend(Backend):
         try:
             with self._engine.connect() as connection:
                 self._lock(connection, (), ())
-                found = SQLSource(connection, self._ledger, self._dataset).entry(last.sequence)
+                stored = SQLSource(connection, self._ledger, self._dataset).entry(last.sequence)
                 connection.rollback()
         except (SQLAlchemyError, LedgerConflict):
             return False
-        return found is not None and found.hash == last.hash
+        return stored is not None and stored.hash == last.hash
 
     def rollback(self) -> None:
         """Undo; a connection that cannot even do that is dropped, which undoes it too."""
@@ -760,10 +760,10 @@ class SQLStore(Store):
         self._engine, self._upsert = engine, upsert
         self._salted: bytes | None = None
         with self._connected("nothing was opened") as connection:
-            found = LEDGER.stored_version(connection)
-            if read_only and found is None:
+            version = LEDGER.stored_version(connection)
+            if read_only and version is None:
                 raise LedgerUnavailable("there are no ledgers there")
-            if not read_only and found != LEDGER.version:
+            if not read_only and version != LEDGER.version:
                 connection.rollback()
                 self._lock_schema(connection)
                 LEDGER.bring_up_to_date(connection)
@@ -841,12 +841,12 @@ class SQLStore(Store):
         with self._connected("nothing was read") as connection:
             rows = connection.execute(listed.where(table.c.name == name)).all()
             wanted = {row.ledger: row.dataset for row in rows if known.get(row.dataset) != row.sequence}
-            found = {}
+            states = {}
             for start in range(0, len(wanted), _LEDGERS_AT_ONCE):
                 some = list(wanted)[start : start + _LEDGERS_AT_ONCE]
                 for row in connection.execute(select(table).where(table.c.name == name, table.c.ledger.in_(some))):
-                    found[wanted[row.ledger]] = StateRow(row.name, getattr(row, "salt", None), row.state, row.sequence)
-            return found
+                    states[wanted[row.ledger]] = StateRow(row.name, getattr(row, "salt", None), row.state, row.sequence)
+            return states
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -872,21 +872,21 @@ class SQLSnapshot:
 
     def problems(self) -> list[str]:
         """Return what is wrong with the form of the store: its version, rows that belong to no chain."""
-        found = []
+        problems = []
         version = LEDGER.stored_version(self._connection)
         if not self._is_of(version):
-            found.append(f"the tables are of version {version!r}, not {LEDGER.version!r}")
+            problems.append(f"the tables are of version {version!r}, not {LEDGER.version!r}")
         known = select(HEADS.c.ledger)
         for table in (ENTRIES, ACCOUNTS, SECRETS):
             count = select(func.count()).select_from(table).where(table.c.ledger.not_in(known))
             if lost := self._connection.execute(count).scalar_one():
-                found.append(f"{lost} rows of {table.name} belong to no ledger")
-        return found
+                problems.append(f"{lost} rows of {table.name} belong to no ledger")
+        return problems
 
     def _is_of(self, version: str | None) -> bool:
         """Whether the tables are of this version, the newest or an earlier one: they are read alike."""
         known = inspect(self._connection)
-        there = {*known.get_table_names(), *(one["name"] for one in known.get_indexes(ENTRIES.name))}
+        there = {*known.get_table_names(), *(index["name"] for index in known.get_indexes(ENTRIES.name))}
         steps = [(name in there) == (version is not None and step <= version) for step, name in _ADDED.items()]
         return version is not None and version <= LEDGER.version and all(steps)
 
@@ -907,10 +907,10 @@ class SQLSnapshot:
 
     def accounts(self, name: Any) -> list[StateRow]:
         """Return the accounts of a chain."""
-        found = select(ACCOUNTS).where(ACCOUNTS.c.ledger == name).order_by(ACCOUNTS.c.name)
-        return [StateRow(r.name, None, r.state, r.sequence) for r in self._connection.execute(found)]
+        statement = select(ACCOUNTS).where(ACCOUNTS.c.ledger == name).order_by(ACCOUNTS.c.name)
+        return [StateRow(r.name, None, r.state, r.sequence) for r in self._connection.execute(statement)]
 
     def secrets(self, name: Any) -> list[StateRow]:
         """Return the secrets of a chain."""
-        found = select(SECRETS).where(SECRETS.c.ledger == name).order_by(SECRETS.c.name)
-        return [StateRow(r.name, r.salt, r.state, r.sequence) for r in self._connection.execute(found)]
+        statement = select(SECRETS).where(SECRETS.c.ledger == name).order_by(SECRETS.c.name)
+        return [StateRow(r.name, r.salt, r.state, r.sequence) for r in self._connection.execute(statement)]

@@ -63,8 +63,8 @@ class _Chain(SQLBackend):
 
 class _Rows(SQLSnapshot):
     def problems(self) -> list[str]:
-        said = self._connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-        damaged = [] if said == ["ok"] else ["SQLite finds its file or an index damaged"]
+        reported = self._connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+        damaged = [] if reported == ["ok"] else ["SQLite finds its file or an index damaged"]
         return damaged + super().problems()
 
 
@@ -137,10 +137,10 @@ def _require_database(path: Path) -> None:
 def _identity(path: Path) -> tuple[int, int] | None:
     """What file is at a path; None where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _address(path: Path, read_only: bool) -> URL:

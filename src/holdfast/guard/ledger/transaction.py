@@ -112,8 +112,8 @@ class View:
         for layer in self._layers:
             if name in layer.secrets:
                 return _read(layer.secrets[name][1])
-        found = self._source.secret(name)
-        return None if found is None else _read(found[1])
+        secret = self._source.secret(name)
+        return None if secret is None else _read(secret[1])
 
     def find_key(self, analyst: str | None, key: str) -> Entry | None:
         """Return the latest entry that `analyst` wrote with this idempotency key."""
@@ -203,7 +203,7 @@ class Transaction(View):
         """Add an entry and return it. It is durable when `Ledger.submit` returns, and not before."""
         self._check_open()
         head = self.head
-        made = Entry.following(
+        entry = Entry.following(
             head,
             dataset=self._dataset,
             time=datetime.now(UTC).isoformat(timespec="microseconds"),
@@ -216,13 +216,13 @@ class Transaction(View):
             signer=self._signer if self._signer != head.signer else None,
         )
         self._states = {}
-        self._own.entries.append(made)
-        self._own.head = Head(made.sequence, made.hash, self._signer)
+        self._own.entries.append(entry)
+        self._own.head = Head(entry.sequence, entry.hash, self._signer)
         if key is not None:
-            self._own.keys[analyst, key] = made
+            self._own.keys[analyst, key] = entry
         if question is not None:
-            self._own.questions[None, question] = self._own.questions[analyst, question] = made
-        return made
+            self._own.questions[None, question] = self._own.questions[analyst, question] = entry
+        return entry
 
     def _finish(self) -> Changes:
         """The changes, complete; nothing can be added any more."""

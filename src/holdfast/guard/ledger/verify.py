@@ -92,7 +92,7 @@ class ChainCheck:
     ) -> None:
         self._row, self._replay = row, replay
         self._receipts = list(receipts)
-        self._wanted: dict[tuple[str | None, int], Entry | None] = {one.place: None for one in self._receipts}
+        self._wanted: dict[tuple[str | None, int], Entry | None] = {receipt.place: None for receipt in self._receipts}
         self._has_seats = any(seat is not None for seat, _ in self._wanted)
         self._previous, self._count = START, 0
         self._states: dict[str, tuple[str, int]] = {}
@@ -209,7 +209,7 @@ class ChainCheck:
             self._found("not every entry was signed under the public key that was given")
 
     def _check_states(self, kind: str, rows: Sequence[StateRow]) -> None:
-        recorded = {name[len(kind) + 1 :]: found for name, found in self._states.items() if name.startswith(f"{kind}:")}
+        recorded = {name[len(kind) + 1 :]: state for name, state in self._states.items() if name.startswith(f"{kind}:")}
         for row in rows:
             known = recorded.pop(row.name, None) if isinstance(row.name, str) else None
             if known is None or known[1] != row.sequence or not _fits(row, known[0]):
@@ -515,7 +515,7 @@ def verify_snapshot(
         findings += linked.findings()
         notes += linked.notes()
     reached = [] if key is None or findings else [check.checkpoint() for check in checks]
-    checkpoints = tuple(one.signed(key) for one in reached if one is not None and key is not None)
+    checkpoints = tuple(end.signed(key) for end in reached if end is not None and key is not None)
     return Verification(len(heads), count, given, overrides, tuple(signers), tuple(findings), tuple(notes), checkpoints)
 
 
@@ -564,7 +564,7 @@ def _in_parallel(
             told(check.count)
             if len(asked) >= 2 * workers and not asked.popleft().result():
                 return None
-        return check if all(one.result() for one in asked) else None
+        return check if all(part.result() for part in asked) else None
 
 
 def _are_plain(entries: Sequence[tuple[Any, ...]]) -> bool:

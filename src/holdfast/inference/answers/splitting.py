@@ -119,10 +119,10 @@ class SplitAnswers(Answerer):
         """The theorem."""
         parameters = {"n": self.n, "questions": self.questions, "beta": self.beta, "family": self.family}
         if self.rounds is not None:
-            said = (
+            assumption = (
                 "rows independent and alike; questions of a round chosen before its answers; a part answers one round"
             )
-            return Guarantee("interval.splitting-rounds", parameters | {"rounds": self.rounds}, said)
+            return Guarantee("interval.splitting-rounds", parameters | {"rounds": self.rounds}, assumption)
         return Guarantee("interval.splitting", parameters, "rows independent and alike; a part answers one question")
 
     def parameters(self) -> dict[str, Any]:

@@ -271,27 +271,27 @@ def need_gaussian_gof(found: Setting, test: str) -> None:
 
 def asymptotic_warnings(found: Setting) -> tuple[str, ...]:
     """Where the level of an asymptotic test is known to fail, with the worst levels that were measured (spec 5.8)."""
-    said = []
+    warnings = []
     expected, variance = found.smallest_expected, found.noise.variance
     if expected < FEW:
         worst = "0.088 at expected counts of 1" if expected >= TINY else "0.21 to 0.56 at expected counts below 0.1"
         worst = "0.061 where the noise variance is at least 1" if found.noise.scale >= 1 else worst
-        said.append(
+        warnings.append(
             f"the smallest expected count is {expected:.3g}, below 5: the limit is rough (worst level measured for "
             f".05: {worst}); a Monte Carlo test is exact"
         )
     if found.alpha < 0.01:
-        said.append(
+        warnings.append(
             f"alpha = {found.alpha:g} is below .01: asymptotic thresholds were measured at two to three times the "
             "nominal level at .001; a Monte Carlo test is exact"
         )
     if found.noise.coarse:
-        said.append(
+        warnings.append(
             f"the noise is discrete and its variance {variance:.3g} is below 1: the statistic lies on a lattice that "
             "no continuous threshold follows (up to .071 for .05 at expected counts of 5, .091 at .5); "
             "noise=gaussian(rho) releases on a finer grid, and a Monte Carlo test is exact"
         )
-    return tuple(said)
+    return tuple(warnings)
 
 
 def too_few(found: Setting, minimum_expected: float) -> str | None:

@@ -215,7 +215,7 @@ def _small_cells(found: Reach, n: int, shape: tuple[int, int], noise: NoiseLaw) 
     """What to say where the rule of thumb will often fire."""
     if found.inconclusive < _OFTEN:
         return ()
-    said = (
+    warning = (
         f"with {n:,} rows in {shape[0]} by {shape[1]} cells and noise of standard deviation "
         f"{math.sqrt(noise.variance):.3g} on each, an expected count is at most {MINIMUM_EXPECTED:g} with probability "
         f"about {found.inconclusive:.3g} even where all categories are equally frequent; the test then decides "
@@ -230,7 +230,7 @@ def _small_cells(found: Reach, n: int, shape: tuple[int, int], noise: NoiseLaw) 
     ways = [] if fewer is None else [f"fewer categories, about {smaller[fewer][0]} by {smaller[fewer][1]}"]
     ways += [] if more is None else [f"{_TIMES[more]} times the {'rho' if noise.is_gaussian else 'epsilon'}"]
     ways += [] if rows is None else [f"{_TIMES[rows]} times the rows"]
-    return (said, f"what brings that below {_OFTEN:g}: {', or '.join(ways) or 'nothing near this setting'}")
+    return (warning, f"what brings that below {_OFTEN:g}: {', or '.join(ways) or 'nothing near this setting'}")
 
 
 def _first(works: Callable[[int], bool], many: int) -> int | None:

@@ -35,16 +35,16 @@ def router(tag: str, route_class: type[StrictRoute] = StrictRoute) -> APIRouter:
 
 def answers(model: Any, *codes: str, status: int = 200) -> dict[int | str, dict[str, Any]]:
     """Return what a route may answer with, for the OpenAPI page: its own shape, and problems by status."""
-    found: dict[int | str, dict[str, Any]] = {status: {"model": model}} if model is not None else {}
+    responses: dict[int | str, dict[str, Any]] = {status: {"model": model}} if model is not None else {}
     by_status: dict[int, list[str]] = {}
     for code in dict.fromkeys((*ALWAYS, *ASKING, *codes)):
         by_status.setdefault(CODES[code][0], []).append(code)
     for number, named in sorted(by_status.items()):
-        found[number] = {
+        responses[number] = {
             "description": "; ".join(f"`{code}`: {CODES[code][1]}" for code in named),
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemFacts"}}},
         }
-    return found
+    return responses
 
 
 __all__ = ["ALWAYS", "ASKING", "ProblemFacts", "answers", "router"]

@@ -81,10 +81,10 @@ async def level(
 ) -> Response:
     """At what level a further p-value from these rows must reject, after all answers so far."""
     server = server_of(request)
-    found, _ = await server.free.run(
+    level, _ = await server.free.run(
         caller.name, False, lambda: estimates.level(server.guards.ledger(guard, caller), alpha, _who(caller))
     )
-    return StrictJSON({"alpha": alpha, "level": found})
+    return StrictJSON({"alpha": alpha, "level": level})
 
 
 @router.get("/guards/{guard}/adjusted", responses=answers(shapes.Adjusted, "guarantee-unavailable"))
@@ -93,10 +93,10 @@ async def adjusted(
 ) -> Response:
     """What a further p-value from these rows is worth after all answers so far; never below itself."""
     server = server_of(request)
-    found, _ = await server.free.run(
+    p_value, _ = await server.free.run(
         caller.name, False, lambda: estimates.adjusted(server.guards.ledger(guard, caller), p, _who(caller))
     )
-    return StrictJSON({"p": p, "adjusted": found})
+    return StrictJSON({"p": p, "adjusted": p_value})
 
 
 @router.post("/guards/{guard}/pause", responses=answers(shapes.GuardFacts))

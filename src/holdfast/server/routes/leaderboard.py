@@ -72,7 +72,7 @@ async def contest_facts(request: Request, guard: str, caller: Anyone, board: Boa
     server = server_of(request)
 
     def work() -> dict[str, Any]:
-        found = contest(server.guards.ledger(guard, caller), board).to_dict()
-        return found if caller.steward else found | {"warnings": []}
+        facts = contest(server.guards.ledger(guard, caller), board).to_dict()
+        return facts if caller.steward else facts | {"warnings": []}
 
     return StrictJSON(await server.work(work))

@@ -44,8 +44,8 @@ async def entries(
 
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
-        found, following = page_of(ledger, caller, limit, first=first, before=before, analyst=analyst)
-        return {"entries": [entry.to_dict() for entry in found], "next": following}
+        entries, following = page_of(ledger, caller, limit, first=first, before=before, analyst=analyst)
+        return {"entries": [entry.to_dict() for entry in entries], "next": following}
 
     return StrictJSON(await server.work(work))
 
@@ -59,10 +59,10 @@ async def receipt(
 
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
-        found = entry_for(ledger, caller, sequence)
-        if found is None or ledger.key is None:
+        entry = entry_for(ledger, caller, sequence)
+        if entry is None or ledger.key is None:
             raise Problem("not-found", "there is no receipt of that number for this token")
-        return Receipt.of(found, ledger.key).to_dict()
+        return Receipt.of(entry, ledger.key).to_dict()
 
     return StrictJSON(await server.work(work))
 

@@ -81,8 +81,8 @@ def _valid(validate: Callable[[Any], T], value: Any, *place: str) -> T:
     try:
         return validate(value)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False)
-        raise RequestValidationError([{**one, "loc": (*place, *one["loc"])} for one in found]) from None
+        problems = error.errors(include_url=False, include_context=False)
+        raise RequestValidationError([{**problem, "loc": (*place, *problem["loc"])} for problem in problems]) from None
 
 
 router = make_router("questions", QuestionRoute)
@@ -101,8 +101,8 @@ async def ask(request: Request, guard: str, body: shapes.Ask, caller: Anyone, ke
 @router.post("/guards/{guard}/estimate", responses=answers(shapes.EstimateFacts, *_REFUSALS))
 async def estimate(request: Request, guard: str, body: shapes.Ask, caller: Anyone) -> Response:
     """What a question would cost and how wide its answer would be. Spends nothing."""
-    found = await server_of(request).asking.estimate(guard, caller, body.question, body.epoch or "latest")
-    return StrictJSON(found.to_dict())
+    estimate = await server_of(request).asking.estimate(guard, caller, body.question, body.epoch or "latest")
+    return StrictJSON(estimate.to_dict())
 
 
 @router.post("/guards/{guard}/batch", responses=answers(shapes.Answers, *_REFUSALS))
@@ -112,9 +112,9 @@ async def batch(request: Request, guard: str, body: shapes.AskMany, caller: Anyo
     _check_number(server, body)
     async with on_grid(server.settings.answer_grid):
         keys = batch_keys(key, len(body.questions))
-        found = await server.asking.ask_all(guard, caller, body.questions, keys, body.epoch or "latest")
-    _count(server, body.questions, found)
-    return StrictJSON({"answers": [answer.to_dict() for answer in found]})
+        released = await server.asking.ask_all(guard, caller, body.questions, keys, body.epoch or "latest")
+    _count(server, body.questions, released)
+    return StrictJSON({"answers": [answer.to_dict() for answer in released]})
 
 
 @router.post("/guards/{guard}/sql", responses=answers(shapes.SqlFacts, *_REFUSALS))
@@ -124,9 +124,9 @@ async def sql(request: Request, guard: str, body: shapes.Sql, caller: Anyone, ke
     if body.explain:
         return StrictJSON(await server.asking.explain(guard, caller, body.statement, body.spend))
     async with on_grid(server.settings.answer_grid):
-        made, found = await server.asking.sql(guard, caller, body.statement, body.spend, key)
-    _count(server, list(made.questions), found)
-    return StrictJSON({"questions": list(made.questions)} | assemble(made, found).to_dict())
+        questions, released = await server.asking.sql(guard, caller, body.statement, body.spend, key)
+    _count(server, list(questions.questions), released)
+    return StrictJSON({"questions": list(questions.questions)} | assemble(questions, released).to_dict())
 
 
 @router.post(
@@ -168,9 +168,9 @@ async def _lines(
     yield _line({"event": "started", "questions": len(questions)})
     for i, question in enumerate(questions):
         try:
-            one = None if keys is None else [keys[i]]
+            key = None if keys is None else [keys[i]]
             async with on_grid(server.settings.answer_grid):
-                (answer,) = await server.asking.ask_all(guard, caller, [question], one, body.epoch or "latest")
+                (answer,) = await server.asking.ask_all(guard, caller, [question], key, body.epoch or "latest")
         except (HoldfastError, Problem) as error:
             problem = error if isinstance(error, Problem) else problem_of(error)
             yield _line({"event": "refused", "index": i, "problem": problem.to_dict(number)})

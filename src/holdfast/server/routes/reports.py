@@ -44,8 +44,8 @@ async def upload(request: Request, caller: Steward, name: Annotated[shapes.Name,
     if kind != MEDIA_TYPE:
         raise Problem("unsupported-media-type", f"send the report as {MEDIA_TYPE}")
     body = await body_of(request, server.settings.max_report)
-    found, new = await server.work(server.reports.add, name, body, caller.name)
-    return StrictJSON(found, 201 if new else 200)
+    report, new = await server.work(server.reports.add, name, body, caller.name)
+    return StrictJSON(report, 201 if new else 200)
 
 
 @router.get("/reports", responses=answers(shapes.Reports))

@@ -61,11 +61,11 @@ async def upload(
     place = server.samples.fresh_upload(_FORMAT_OF[kind])
     try:
         await save(server, request, place)
-        found = await server.work(server.samples.add, name, "upload", str(place), row_key, schema)
+        sample = await server.work(server.samples.add, name, "upload", str(place), row_key, schema)
     except BaseException:
         place.unlink(missing_ok=True)
         raise
-    return StrictJSON(found, 201)
+    return StrictJSON(sample, 201)
 
 
 @router.post("/samples/register", status_code=201, responses=answers(shapes.SampleFacts, "name-taken", status=201))

@@ -147,9 +147,12 @@ async def submissions(
         ledger = server.guards.ledger(guard, caller)
         if board is not None:
             ledger.look(GuardState.of).policy.board(board)
-        found, following = page_of(ledger, caller, limit, first=first)
+        submissions, following = page_of(ledger, caller, limit, first=first)
         state = ledger.look(GuardState.of)
-        return {"submissions": [facts_of(entry, state) for entry in found if _is_of(entry, board)], "next": following}
+        return {
+            "submissions": [facts_of(entry, state) for entry in submissions if _is_of(entry, board)],
+            "next": following,
+        }
 
     return StrictJSON(await server.work(work))
 

@@ -53,10 +53,10 @@ async def tokens(request: Request, caller: Steward) -> Response:
 async def revoke(request: Request, token: str, caller: Steward) -> Response:
     """End a token with the next request, on every worker. Revoking it again changes nothing."""
     server = server_of(request)
-    found = await server.work(server.tokens.revoke, token, caller)
-    if found is None:
+    revoked = await server.work(server.tokens.revoke, token, caller)
+    if revoked is None:
         raise Problem("not-found", "there is no such token")
-    return StrictJSON(found)
+    return StrictJSON(revoked)
 
 
 @router.post("/tokens/{token}/restore", responses=answers(shapes.TokenFacts))

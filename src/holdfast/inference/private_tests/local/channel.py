@@ -195,8 +195,8 @@ class NoisyCellsChannel(Channel):
         """
         counts = rng.multinomial(n, p, size=size)
         if self._law is None:
-            kept, turned = rng.binomial(counts, 1 - self.lie), rng.binomial(n - counts, self.lie)
-            return (kept + turned).astype(np.float64)
+            unchanged, turned = rng.binomial(counts, 1 - self.lie), rng.binomial(n - counts, self.lie)
+            return (unchanged + turned).astype(np.float64)
         law = self._law
         assert law is not None
         step = float(law.grid.step)
