@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.core import arguments
 from holdfast.core.extras import named_extras
-from holdfast.data.files import Files, is_elsewhere
+from holdfast.data.files import CHANGED, Files, is_elsewhere
 from holdfast.data.identity import Memory
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Declared, Schema, of_one_kind
@@ -104,8 +104,13 @@ def table(
     sample = _opened(source, _engine(source, engine), table, schema, row_key, timeout, memory_mb, session)
     try:
         sample.settle_nulls()
-    except BaseException:
+    except BaseException as error:
         sample.close()
+        if isinstance(error, SampleUnavailable) and str(error) == CHANGED:
+            raise SampleUnavailable(
+                "the rows changed while the sample was opened: a view or a frame must show the same rows each time "
+                "it is read; copy what it shows to a table"
+            ) from None
         raise
     return sample
 

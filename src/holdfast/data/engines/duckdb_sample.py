@@ -11,7 +11,7 @@ from holdfast.core import arguments
 from holdfast.core.checkpoint import checkpoint
 from holdfast.data import csv_files, fingerprint
 from holdfast.data.engines.sql_columns import RawType, kind_of
-from holdfast.data.engines.sql_statements import Statements, bundles, gather
+from holdfast.data.engines.sql_statements import Statements, Watch, bundles, by_hash
 from holdfast.data.files import Files, check_texts, parquet_raw, parquet_types, reading
 from holdfast.data.fingerprint import Batch
 from holdfast.data.identity import Known, Memory
@@ -50,6 +50,7 @@ class DuckDBSample(Sample):
     """Rows in a file or in a table of a DuckDB database, which is opened to be read only.
 
     DuckDB keeps writers away from a database that it reads, but nobody from writing over the file: it is watched too.
+    A view may show other rows of the same file each time: every statement adds up a digest of the rows that it reads.
     """
 
     engine = "duckdb"
@@ -69,6 +70,7 @@ class DuckDBSample(Sample):
         super().__init__(statements.schema, n, row_key, memory, known)
         self._connection, self._statements, self._files = connection, statements, files
         self._csv = files.path if files is not None and files.format == "csv" else None
+        self._watch = Watch(statements, n)
 
     @classmethod
     def open(
@@ -106,7 +108,8 @@ class DuckDBSample(Sample):
             connection = _connect(source, memory_mb)
         try:
             with _reading(watched):
-                if files is None and _holds(connection, str(table)):
+                stored = files is not None or _holds(connection, str(table))
+                if files is None and stored:
                     memory = Memory.of(watched, cls.engine, declared, table)
                 known = memory.recall() if memory is not None else None
                 if files is not None and files.format == "csv":
@@ -120,7 +123,10 @@ class DuckDBSample(Sample):
                     check_texts(files, schema)
                 used = {name: r for name, r in raw.items() if r is not None and name in schema}
                 n = int(connection.execute(f"select count(*) from {rows}").fetchall()[0][0])
-            return cls(connection, Statements("duckdb", schema, used, rows, n=n), n, row_key, watched, memory, known)
+                statements = Statements("duckdb", schema, used, rows, digest=None if stored else by_hash, n=n)
+                sample = cls(connection, statements, n, row_key, watched, memory, known)
+                sample._watch.begin(lambda statement: connection.execute(statement).fetchall())
+                return sample
         except BaseException:
             connection.close()
             raise
@@ -134,19 +140,24 @@ class DuckDBSample(Sample):
                 if self._csv is not None:
                     columns = {name for one in some for name in one.columns} or self.schema.names[:1]
                     cursor.register(_CSV, csv_files.read(self._csv, self.schema, columns))
-                gather(sums, some, cursor.execute(self._statements.of(some)).fetchall(), self.n)
+                self._watch.gather(sums, some, cursor.execute(self._watch.statement(some)).fetchall())
         return sums
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows as Arrow batches."""
         with _reading(self._files), self._cursor() as cursor:
+            statement, digests = self._watch.rows(columns)
             parts = (
-                cursor.sql(self._statements.rows(columns)).to_arrow_reader(_ROWS)
+                cursor.sql(statement).to_arrow_reader(_ROWS)
                 if self._csv is None
                 else csv_files.read(self._csv, self.schema, columns)
             )
+            n, added = 0, [0] * digests
             for part in parts:
+                n += part.num_rows
+                added = [one + _added(part.column(f"h{at}")) for at, one in enumerate(added)]
                 yield fingerprint.batch(self.schema, columns, part)
+            self._watch.check_rows(columns, n, added)
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -222,6 +233,12 @@ def _holds(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
         [_SOURCE, above[-1] if above else "main", name],
     )
     return bool(found.fetchall())
+
+
+def _added(digests: Any) -> int:
+    import pyarrow.compute as pc
+
+    return int(pc.sum(digests).as_py() or 0)
 
 
 def _written(value: int | str | None) -> str:

@@ -11,11 +11,12 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Self, TypeVar
 from urllib.parse import unquote, urlsplit
+from zlib import crc32
 
 from holdfast.core.checkpoint import checkpoint
 from holdfast.data.engines.probe import Probed, probe
 from holdfast.data.engines.sql_columns import RawType, kind_of
-from holdfast.data.engines.sql_statements import Statements, Watch, bundles
+from holdfast.data.engines.sql_statements import Statements, Watch, bundles, by_hash
 from holdfast.data.files import CHANGED, Files
 from holdfast.data.fingerprint import Batch, held
 from holdfast.data.identity import Known, Memory
@@ -28,6 +29,8 @@ T = TypeVar("T")
 
 _ROWS = 1 << 15
 _NO_GROUPING_SETS = ("mysql", "sqlite")
+_OWN_DIGEST = "holdfast_digest"
+"""A function of our own in SQLite, which has no hash."""
 _LOST = "the database could not be reached, or could not read the rows: the table may be gone or changed"
 _SQLITE_TYPES: Mapping[RawType, str] = {
     "int64": "typeof({0}) not in ('integer', 'null')",
@@ -42,8 +45,8 @@ _SQLITE_TYPES: Mapping[RawType, str] = {
 class IbisSample(Sample):
     """Rows of a table of a database behind an Ibis connection. `engine` is what Ibis calls the database.
 
-    Every statement adds up a digest of rows in the columns that it reads, so that changed rows are noticed; SQLite says
-    by itself that somebody wrote to the file.
+    Every statement adds up a digest of rows in the columns that it reads, so that changed rows are noticed; of a table
+    in a file, SQLite says by itself that somebody wrote to it.
     """
 
     at_once = 100
@@ -113,13 +116,13 @@ class IbisSample(Sample):
             used = {name: r for name, r in raw.items() if r is not None and name in schema}
             written = link.run(lambda backend: _compiled(backend, table.select(*used)))
             link.run(_made_ready)
+            stored = link.run(lambda backend: _is_stored(backend, table))
             sets = dialect not in _NO_GROUPING_SETS
             probed = probe(dialect, used.values(), link.rows, sets=sets)
-            statements = Statements(
-                dialect, schema, used, f"({written}) holdfast_rows", sets, probed.others, _digest(dialect, link)
-            )
+            digest = None if stored else _digest(dialect, link)
+            statements = Statements(dialect, schema, used, f"({written}) holdfast_rows", sets, probed.others, digest)
             link.state = link.run(_state)
-            memory = link.run(lambda backend: _memory(backend, link.state, named, declared)) if named else None
+            memory = _memory(link.state, named, declared) if named and stored else None
             known = None if memory is None else memory.recall()
             if known is None:
                 _check_values(link, statements)
@@ -144,21 +147,28 @@ class IbisSample(Sample):
         return sums
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The rows, some thousands at a time; their digest is compared afterwards."""
+        """The rows, some thousands at a time, each with its digest, whose sum is compared at the end."""
         import pyarrow as pa
 
         types = {"number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
         casts: dict[str, Callable[[Any], Any]] = {"number": float, "boolean": bool, "text": str}
         with self._link.one_state():
-            for rows in self._link.parts(self._statements.rows(columns)):
+            statement, digests = self._watch.rows(columns)
+            n, added = 0, [0] * digests
+            for rows in self._link.parts(statement):
                 batch = {}
-                for name, values in zip(columns, zip(*rows, strict=True), strict=True):
+                held_columns = list(zip(*rows, strict=True))
+                n += len(rows)
+                added = [
+                    one + sum(map(int, these)) for one, these in zip(added, held_columns[len(columns) :], strict=True)
+                ]
+                for name, values in zip(columns, held_columns[: len(columns)], strict=True):
                     kind = self.schema[name].kind
                     cast = casts.get(kind, int)
                     plain = [None if value is None else cast(value) for value in values]
                     batch[name] = held(self.schema[name], pa.array(plain, types.get(kind, pa.int64())))
                 yield batch
-            self._watch.check(self._link.rows)
+            self._watch.check_rows(columns, n, added)
 
     def close(self) -> None:
         """Let go of the connection, where it was opened for this sample."""
@@ -280,18 +290,36 @@ def _use_pymysql() -> None:
         pymysql.install_as_MySQLdb()
 
 
-def _memory(backend: Any, state: Any, table: str, declared: Declared) -> Memory | None:
-    """Where what is found out about a table of SQLite is remembered.
+def _is_stored(backend: Any, table: Any) -> bool:
+    """Whether SQLite holds the rows of a table in a file: it tells by itself when somebody writes there.
 
-    None for other databases, and for a view, which may show other rows of the same file.
+    A view and an expression may show other rows of the same file, a virtual table rows from anywhere, a table in memory
+    is changed by this connection alone, and what was not committed yet may be taken back.
     """
-    if backend.name != "sqlite":
-        return None
-    name = table.rpartition(".")[2]
-    made = backend.con.execute("select sql from sqlite_master where type = 'table' and lower(name) = lower(?)", [name])
-    if not any(not str(sql).lower().startswith("create virtual") for (sql,) in made):
-        return None
-    *_, files = state
+    from ibis.expr.operations import DatabaseTable
+
+    node = table.op()
+    if backend.name != "sqlite" or not isinstance(node, DatabaseTable) or backend.con.in_transaction:
+        return False
+    places = {name: path for _, name, path in backend.con.execute("pragma database_list")}
+    wanted = node.namespace.database
+    for name in ["temp", *(name for name in places if name != "temp")]:  # the order in which SQLite looks for a name
+        if wanted is None or name.lower() == wanted.lower():
+            of = "select type, sql from {}.sqlite_master where lower(name) = lower(?) and type in ('table', 'view')"
+            made = backend.con.execute(of.format(_quoted(name)), [node.name]).fetchall()
+            if made:
+                ((kind, sql),) = made
+                return bool(kind == "table" and not str(sql).lower().startswith("create virtual") and places.get(name))
+    return False
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _memory(state: Any, table: str, declared: Declared) -> Memory | None:
+    """Where what is found out about a table in a file of SQLite is remembered."""
+    files = next(files for name, _, _, files in state[1] if name == "main")
     return Memory.of(Files((files[0][0],), "database", files), "sqlite", declared, table) if files else None
 
 
@@ -321,6 +349,9 @@ def _made_ready(backend: Any) -> None:
     elif backend.name == "sqlite":
         from hashlib import md5
 
+        backend.con.create_function(
+            _OWN_DIGEST, 1, lambda value: crc32(repr(value).encode()) % (1 << 30), deterministic=True
+        )
         backend.con.create_function(
             "md5",
             1,
@@ -382,17 +413,14 @@ def _digest(dialect: str, link: _Link) -> Callable[[Any], Any] | None:
     """What turns a value into a whole number below 2**30 in size, in the words of the database."""
     import ibis
 
-    if dialect == "sqlite":  # it says by itself that the file was written to
-        return None
+    if dialect == "sqlite":
+        return lambda value: ibis.udf.scalar.builtin(
+            lambda value: None, name=_OWN_DIGEST, signature=((value.type(),), "int64")
+        )(value)
 
     @ibis.udf.scalar.builtin(name="crc32", signature=(("string",), "int64"))
     def crc32(text):  # type: ignore[no-untyped-def]
         """Compiled to the database's own."""
-
-    def by_hash(value: Any) -> Any:
-        if value.type().is_boolean():  # PostgreSQL casts none to 64 bits
-            value = ibis.cases((value, ibis.literal("t")), (~value, ibis.literal("f")))
-        return ibis.coalesce(value.hash() % (1 << 30), ibis.literal(7, type="int64"))
 
     def by_text(value: Any) -> Any:
         return ibis.coalesce(crc32(value.cast("string")) % (1 << 30), ibis.literal(7, type="int64"))
@@ -416,15 +444,26 @@ def _digest(dialect: str, link: _Link) -> Callable[[Any], Any] | None:
 
 
 def _state(backend: Any) -> Any:
-    """What SQLite says of the content of its file: whether others have written to it, and how much it did itself.
+    """What SQLite says of the content of its databases: how much it changed itself, and of each of them, also attached
+    ones, whether others have written to it and whether its tables are the same.
 
     Next to it what the file system says, since SQLite does not look whether somebody wrote over the whole file.
     """
     if backend.name != "sqlite":
         return None
-    ((version,),) = backend.con.execute("pragma data_version").fetchall()
-    path = next((path for _, name, path in backend.con.execute("pragma database_list") if name == "main"), "")
-    return version, backend.con.total_changes, Files.database(Path(path)).state if path else ()
+
+    def said(name: str, what: str) -> Any:
+        return backend.con.execute(f"pragma {_quoted(name)}.{what}").fetchall()
+
+    return backend.con.total_changes, tuple(
+        (
+            name,
+            said(name, "data_version"),
+            said(name, "schema_version"),
+            Files.database(Path(path)).state if path else (),
+        )
+        for _, name, path in backend.con.execute("pragma database_list").fetchall()
+    )
 
 
 def _check_values(link: _Link, statements: Statements) -> None:

@@ -100,6 +100,19 @@ class Statements:
         given = {name: handed_in_ibis(held[name], self.schema[name], self.types[name]) for name in columns}
         return f"with {_SOURCE} as (select * from {self.name}) {self._sql(held.select(**given))}"
 
+    def rows_with_digests(self, columns: Sequence[str], *digested: Sequence[Column]) -> str:
+        """A statement that hands some columns over, with a digest of each row in each of some lists of columns.
+
+        So that the rows that are read and the digest are of one moment, whatever a view shows in the next one.
+        """
+        names = {*columns, *(column.name for each in digested for column in each)}
+        used = Schema([column for column in self.schema if column.name in names])
+        raw = self._raw(used.columns)
+        seen = ibis_columns.seen(raw, used, self.others)
+        hashed = {f"h{at}": self._hashed(seen, each) for at, each in enumerate(digested)}
+        written = self._sql(raw.select(**{name: raw[name] for name in columns}, **hashed))
+        return f"with {_HANDED} as ({self.rows(used.names)}) {written}"
+
     def columns(self, some: Bundle) -> tuple[Column, ...]:
         """Return the columns that a statement for some passes reads."""
         names = {name for one in some for name in one.columns}
@@ -137,10 +150,12 @@ class Statements:
         return ibis.table(seen.schema(), name=_SEEN) if self.dialect in _FENCED else seen
 
     def _seen(self, columns: Sequence[Column]) -> Any:
+        return ibis_columns.read(self._raw(columns), Schema(columns), self.others)
+
+    def _raw(self, columns: Sequence[Column]) -> Any:
         import ibis
 
-        raw = ibis.table({c.name: ibis_type(c, self.types[c.name]) for c in columns}, name=_HANDED)
-        return ibis_columns.read(raw, Schema(columns), self.others)
+        return ibis.table({c.name: ibis_type(c, self.types[c.name]) for c in columns}, name=_HANDED)
 
     def _written(self, query: Any, columns: Sequence[Column]) -> str:
         written = self._sql(query)
@@ -276,6 +291,20 @@ class Watch:
         if self._statements.digest is not None:
             self._seen = {self._statements.schema.columns: self._whole(run)}
 
+    def rows(self, columns: Sequence[str]) -> tuple[str, int]:
+        """A statement that hands some columns over, and how many digests follow them in each row."""
+        if not self._seen:
+            return self._statements.rows(columns), 0
+        digested = self._digested(columns)
+        return self._statements.rows_with_digests(columns, *digested), len(digested)
+
+    def check_rows(self, columns: Sequence[str], n: int, digests: Sequence[int]) -> None:
+        """Refuse rows that such a statement gave, by how many they were and what their digests add up to."""
+        if n != self._n:
+            raise SampleUnavailable(CHANGED)
+        if self._seen:
+            self._vouch(self._digested(columns)[0], digests)
+
     def check(self, run: Callable[[str], Iterable[Sequence[Any]]]) -> None:
         """Refuse to go on where rows are not those that were there at the beginning."""
         if self._seen and self._whole(run) != self._seen[self._statements.schema.columns]:
@@ -285,16 +314,23 @@ class Watch:
         """A statement for some passes."""
         if not self._seen:
             return self._statements.of(some)
-        columns = self._statements.columns(some)
-        whole = () if columns in self._seen else (self._statements.schema.columns,)
-        return self._statements.of(some, columns, *whole)
+        return self._statements.of(some, *self._digested(column.name for column in self._statements.columns(some)))
 
     def gather(self, sums: Sums, some: Bundle, found: Iterable[Sequence[Any]]) -> None:
         """Put what it gave into the sums of its plans."""
-        digest, *whole = gather(sums, some, found, self._n) or [0]
-        if not self._seen:
-            return
-        columns = self._statements.columns(some)
+        digests = gather(sums, some, found, self._n)
+        if self._seen:
+            self._vouch(self._statements.columns(some), digests)
+
+    def _digested(self, names: Iterable[str]) -> tuple[tuple[Column, ...], ...]:
+        """The columns of which a statement that reads some adds up digests: these, and at first all."""
+        wanted = set(names)
+        columns = tuple(column for column in self._statements.schema if column.name in wanted)
+        return (columns,) if columns in self._seen else (columns, self._statements.schema.columns)
+
+    def _vouch(self, columns: tuple[Column, ...], digests: Sequence[int]) -> None:
+        """Compare digests of rows in some columns; at first those of whole rows vouch for what is remembered."""
+        digest, *whole = digests
         if whole == [self._seen[self._statements.schema.columns]]:
             self._seen.setdefault(columns, digest)
         if self._seen.get(columns) != digest:
@@ -305,6 +341,15 @@ class Watch:
         if int(counted) != self._n:
             raise SampleUnavailable(CHANGED)
         return int(digest or 0)
+
+
+def by_hash(value: Any) -> Any:
+    """A value as a whole number below 2**30 in size, by the hash function that Ibis knows of an engine."""
+    import ibis
+
+    if value.type().is_boolean():  # PostgreSQL casts none to 64 bits
+        value = ibis.cases((value, ibis.literal("t")), (~value, ibis.literal("f")))
+    return ibis.coalesce(value.hash() % (1 << 30), ibis.literal(7, type="int64"))
 
 
 def _weight(column: Column) -> int:

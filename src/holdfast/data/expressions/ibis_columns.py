@@ -37,8 +37,13 @@ def read(table: ir.Table, schema: Schema, others: frozenset[str] = frozenset()) 
     Apply it once, before anything from `compile`. A column must already have a type of its kind: any whole or
     floating-point type for numbers, boolean, string; the days or microseconds of `sql_columns` for times.
     """
+    return table.select(**seen(table, schema, others))
+
+
+def seen(table: ir.Table, schema: Schema, others: frozenset[str] = frozenset()) -> dict[str, ir.Value]:
+    """What the language sees of each column of a table, by its name."""
     number = exact_number if "number literal" in others else _number
-    return table.select(**{column.name: _read(table, column, number) for column in schema})
+    return {column.name: _read(table, column, number) for column in schema}
 
 
 def _read(table: ir.Table, column: Column, number: Callable[[float], Any]) -> ir.Value:
