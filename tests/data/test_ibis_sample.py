@@ -21,7 +21,7 @@ from holdfast.data.engines import probe as probing
 from holdfast.data.engines.ibis_sample import _made_ready
 from holdfast.data.expressions import expression, ibis_columns
 from holdfast.data.schema import Schema
-from holdfast.data.statistics import Count, FixedSum, Histogram
+from holdfast.data.statistics import Count, FixedSum, Histogram, Statistic
 from holdfast.errors import InvalidParameter, NotInstalled, SampleUnavailable
 from tests.data import kept
 from tests.data.expressions.odd_rows import SCHEMA, rows
@@ -146,6 +146,23 @@ def test_times_and_decimals(mariadb: MariaDB, mariadb_name: str, tmp_path: Path)
         assert sample.fingerprint() == hf.data.table({"d": days}).fingerprint()
 
 
+def test_single_precision_numbers_keep_all_digits(mariadb: MariaDB, mariadb_name: str) -> None:
+    """MariaDB writes six digits of a FLOAT, whatever it computes with."""
+    values = [16_777_216.0, 1.0000001192092896, 0.10000000149011612, 123456.7890625, None]
+    listed = ", ".join("(null)" if value is None else f"({value!r})" for value in values)
+    mariadb.execute(mariadb_name, "create table people (x float)", f"insert into people values {listed}")
+    asked: list[Statistic] = [FixedSum("x", 0, 20_000_000, 0), Count("x > 1"), Count("x = 16777216")]
+    with hf.data.table(mariadb.url(mariadb_name), table="people") as sample:
+        reference = hf.data.table({"x": values})
+        assert sample.fingerprint() == reference.fingerprint()
+        assert sample.measure(asked) == reference.measure(asked)
+        mariadb.execute(mariadb_name, "update people set x = 1 where x between 1 and 1.1")
+        with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+            sample.measure(asked)
+    with hf.data.table(mariadb.url(mariadb_name), table="people") as sample:
+        assert sample.fingerprint() != reference.fingerprint()
+
+
 def test_columns_in_words_of_ibis_are_those_in_our_own(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """How columns of databases are handed over that no words of their own are written for."""
     import psycopg
@@ -174,8 +191,34 @@ class TestProbe:
         con = ibis.duckdb.connect()
         return lambda statement: con.con.execute(statement).fetchall()
 
+    @pytest.mark.parametrize("named", ["float32", "int64", "string", "date", "timestamp"])
+    def test_columns_that_are_read_otherwise_refuse_the_database(self, named: str) -> None:
+        """As a driver does that writes few digits, small letters or another day: questions do not show it."""
+        run = self.run()
+        lost: dict[str, Callable[[Any], Any]] = {
+            "float32": lambda value: float(f"{value:.6g}"),
+            "int64": lambda value: int(float(value)) if abs(value) > 2**53 else value,
+            "string": str.lower,
+            "date": lambda value: value + 1,
+            "timestamp": lambda value: value // 1_000 * 1_000,
+        }
+        at = {"int64": 3, "string": 7}.get(named, 9)
+
+        def read(statement: str) -> Any:
+            rows = run(statement)
+            if not statement.startswith("select"):
+                return rows
+            return [
+                tuple(lost[named](v) if i == at and v is not None else v for i, v in enumerate(row)) for row in rows
+            ]
+
+        with pytest.raises(InvalidParameter, match=f"duckdb does 'a column of {named} read as it is' otherwise"):
+            probing.probe("duckdb", [named], read)  # type: ignore[list-item]
+
     def test_a_right_one_is_admitted(self) -> None:
-        found = probing.probe("duckdb", ["float64", "date", "timestamp", "timestamptz", "decimal"], self.run())
+        found = probing.probe(
+            "duckdb", ["float32", "float64", "date", "timestamp", "timestamptz", "decimal"], self.run()
+        )
         assert found == probing.Probed(frozenset(), {})
 
     @pytest.mark.parametrize(

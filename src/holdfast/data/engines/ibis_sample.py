@@ -397,7 +397,9 @@ def _raw(type_: Any, dialect: str) -> RawType | None:
     if type_.is_integer():
         return None if type_.is_unsigned_integer() and type_.nbytes == 8 else "int64"
     if type_.is_floating():
-        return "float32" if type_.is_float32() else None if type_.is_float16() else "float64"
+        if type_.is_float32() and dialect != "sqlite":  # which has doubles only, whatever it calls them
+            return "float32"
+        return None if type_.is_float16() else "float64"
     if type_.is_decimal():
         # A column of decimals in SQLite holds doubles, whole numbers and texts.
         return None if dialect == "sqlite" else "decimal"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -40,6 +40,7 @@ _KINDS: dict[str, tuple[Kind, RawType]] = {
     **dict.fromkeys(["s", "t"], ("text", "string")),
 }
 _OTHER_KINDS: dict[RawType, tuple[Kind, RawType]] = {
+    "float32": ("number", "float32"),
     "decimal": ("number", "decimal"),
     "date": ("date", "date"),
     "timestamp": ("timestamp", "timestamp"),
@@ -116,6 +117,8 @@ _MOMENTS = tuple(
         *((2024, 2, 29, 12, 0, 0, 1), (2001, 9, 9, 1, 46, 40)),
     )
 )
+_SINGLES = (*(0.0, 2.0**24, 2.0**24 - 1, 1 + 2.0**-23, 3355443 / 2**25, -15801234 / 2**7, 2.0**-126, 2.0**99), None)
+"""Numbers that 24 bits hold, most of which six digits do not."""
 _DECIMALS = tuple(map(Decimal, ("12.34", "-0.10", "0.07", "99999.99", "0", "-12345.67")))
 
 
@@ -222,6 +225,7 @@ CASES = tuple(
 """The forms of the language, one after the other."""
 
 _TIMES: Mapping[RawType, tuple[Case, ...]] = {
+    "float32": (Case("a single-precision number as the double that it is", '"float32"'),),
     "decimal": (Case("a decimal as the nearest double", '"decimal"'),),
     "date": (Case("a date", 'days("date")'), Case("parts of a date", 'year("date") * 10000 + day("date")')),
     "timestamp": (Case("a timestamp", 'seconds("timestamp")'),),
@@ -298,6 +302,7 @@ def probe(dialect: str, types: Iterable[RawType], run: Run, *, sets: bool = True
         if case.form in CORE or any(case in _TIMES[raw] for raw in extra):
             raise _refused(dialect, case.what, f" ({case.shown_by})")
     _check_statistics(replace(usual, others=others), rows, run)
+    _check_read(usual, rows, run)
     return Probed(others, {case.form: case.what for case in reversed(wrong)})
 
 
@@ -373,7 +378,7 @@ def _rows(schema: Schema, numbers: Sequence[Any]) -> Iterator[dict[str, Any]]:
             "b": (True, False, None),
             "c": (False, None, True, True),
         },
-        **{"s": _TEXTS, "t": _TEXTS, "date": _DAYS, "timestamp": _MOMENTS, "decimal": _DECIMALS},
+        **{"s": _TEXTS, "t": _TEXTS, "float32": _SINGLES, "date": _DAYS, "timestamp": _MOMENTS, "decimal": _DECIMALS},
         "timestamptz": tuple(moment.replace(tzinfo=UTC) for moment in _MOMENTS),
     }
     turns = {"y": 7, "j": 5, "t": 3}
@@ -430,6 +435,8 @@ def _can_write(dialect: str, value: float, run: Run) -> bool:
 def _literal(value: Any, raw: RawType) -> Any:
     import ibis
 
+    if raw == "float32" and value is not None:
+        return ibis.literal(repr(value)).cast(raw)
     types = {"timestamptz": "timestamp('UTC')", "decimal": "decimal(10, 2)"}
     type_ = types.get(raw, raw)
     if value is None:
@@ -484,6 +491,37 @@ def _check_statistics(statements: Statements, rows: Sequence[Mapping[str, Any]],
             right = False
         if not right:
             raise _refused(statements.dialect, what)
+
+
+def _check_read(statements: Statements, rows: Sequence[Mapping[str, Any]], run: Run) -> None:
+    """Refuse a database whose columns come here otherwise than they are: fingerprints are made of them."""
+    names = statements.schema.names
+    found = sorted(run(statements.rows(names)), key=lambda row: int(row[0]))
+    for name, got in zip(names, zip(*found, strict=True), strict=True):
+        raw = statements.types[name]
+        expected = [_handed(row[name], raw) for row in rows]
+        if len(got) != len(expected) or not all(map(_is_as_it_is, got, expected)):
+            raise _refused(statements.dialect, f"a column of {raw} read as it is")
+
+
+def _is_as_it_is(got: Any, expected: python_rows.Value) -> bool:
+    if isinstance(got, float) and math.isnan(got):
+        got = None
+    if isinstance(expected, int) and not isinstance(expected, bool) and got is not None:  # to the last digit
+        return int(got) == expected
+    return _same(got, expected)
+
+
+def _handed(value: Any, raw: RawType) -> python_rows.Value:
+    """A value as it is handed over: see `sql_columns`."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if raw in ("timestamp", "timestamptz"):
+        return int((value.replace(tzinfo=None) - datetime(1970, 1, 1)) // timedelta(microseconds=1))
+    if raw == "date":
+        return int((value - date(1970, 1, 1)).days)
+    kept: python_rows.Value = float(value) if raw == "decimal" else value
+    return kept
 
 
 def _refused(dialect: str, what: str, shown_by: str = "") -> InvalidParameter:

@@ -75,6 +75,8 @@ def handed(dialect: str, column: Column, raw: RawType) -> str:
         return f"{text} as {name}"
     if raw == "boolean" and dialect == "mysql":  # a whole number
         return f"{name} <> 0 as {name}"
+    if raw == "float32" and dialect == "mysql":  # which writes six digits of it
+        return f"cast({name} as double) as {name}"
     if raw == "decimal":
         text = {"postgres": "text", "mysql": "char"}.get(dialect, "string")
         double = "double precision" if dialect == "postgres" else "double"
@@ -93,6 +95,8 @@ def handed_in_ibis(value: Any, column: Column, raw: RawType) -> Any:
     """
     if column.kind == "text":
         return value.cast("string")
+    if raw == "float32":
+        return value.cast("float64")
     if raw == "decimal":
         return value.cast("string").cast("float64")
     if raw not in ("date", "timestamp", "timestamptz"):
