@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -52,8 +53,8 @@ class FileState(NamedTuple):
 
 State = tuple[tuple[str, FileState], ...]
 """Each file and what tells it from another one of its name, in the order of names."""
-Held = dict[str, int | str | None]
-"""The columns that the names of a file's folders hold."""
+Held = dict[str, str | None]
+"""The columns that a file's folders hold, their values as text."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class Files:
         Whether folders are read with the folders in them.
     held : mapping
         For each file what the names of its folders say: `year=2024` is a column `year` that holds 2024.
+    types : mapping
+        The types of these columns, by the names that Delta Lake and Spark have for them: `long`, `string`, `date`.
     """
 
     given: tuple[str, ...]
@@ -84,6 +87,7 @@ class Files:
     state: State
     deep: bool = False
     held: Mapping[str, Held] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def at(cls, source: str | Path | Sequence[str | Path]) -> Files:
@@ -96,13 +100,15 @@ class Files:
             `parts/*.parquet` or `parts/**/*.parquet`; or an address such as `s3://bucket/people/`. A folder that is a
             table of Delta Lake or Iceberg is that table as it is now.
         """
-        given = tuple(map(str, [source] if isinstance(source, (str, Path)) else source))
+        given = tuple(_absolute(str(one)) for one in ([source] if isinstance(source, (str, Path)) else source))
         if not given:
             raise InvalidParameter("source must name at least one file, got an empty list")
-        if len(given) == 1 and (tabled := _of_table(given[0])) is not None:
-            given, base, deep = tabled[0], tabled[1], False
+        for one in given:
+            _check_address(one)
+        tabled = _of_table(given[0]) if len(given) == 1 else None
+        if tabled is not None:
+            given, deep = tabled.files, False
         else:
-            base = None
             deep = any(not _is_pattern(one) and _is_hive(one) for one in given)
         state = _state(given, deep)
         label = _label(given)
@@ -112,7 +118,7 @@ class Files:
             raise InvalidParameter(f"source must be a .parquet or .csv file or a folder of Parquet files: {label}")
         formats = {"csv" if name.lower().endswith(".csv") else "parquet" for name, _ in state}
         wrong = [name for name, _ in state if _suffix(name) not in FORMATS]
-        if wrong and (base is None or len(given) == 1):
+        if wrong and (tabled is None or len(given) == 1):
             raise InvalidParameter(
                 f"source must be a .parquet or .csv file or a folder of Parquet files: {_last(wrong[0])}"
             )
@@ -121,20 +127,23 @@ class Files:
                 f"source must be one CSV file on this machine, or Parquet files: {label}; copy it here, or write the "
                 "rows as Parquet, for example with polars.scan_csv(...).sink_parquet(...)"
             )
+        _check_once(state)
         names = [name for name, _ in state]
-        return cls(given, formats.pop(), state, deep, _hive_columns(names, base or _base(given, names)))
+        held, types = _hive_columns(names, _base(given, names)) if tabled is None else (tabled.held, tabled.types)
+        return cls(given, formats.pop(), state, deep, held, types)
 
     @classmethod
     def below(cls, path: Path) -> Files | None:
         """Every file in a folder and the folders in it, for an engine that reads those too; None if there is none."""
-        given = (str(path / "**" / "*"),)
+        given = (_absolute(str(path / "**" / "*")),)
         state = _state(given, False)
         return cls(given, "parquet", state) if state else None
 
     @classmethod
     def database(cls, path: Path) -> Files:
         """The file of a database, which its engine reads, to find that it was replaced or written over."""
-        return cls((str(path),), "database", _state((str(path),), False))
+        given = (_absolute(str(path)),)
+        return cls(given, "database", _state(given, False))
 
     @property
     def path(self) -> Path:
@@ -150,11 +159,6 @@ class Files:
     def names(self) -> list[str]:
         """The paths or addresses of the files."""
         return [name for name, _ in self.state]
-
-    @property
-    def whole(self) -> frozenset[str]:
-        """The columns of the names of folders that hold whole numbers; the others hold texts."""
-        return frozenset(c for held in self.held.values() for c, value in held.items() if isinstance(value, int))
 
     @property
     def elsewhere(self) -> bool:
@@ -252,6 +256,38 @@ def _is_elsewhere(name: str) -> bool:
     return name.partition("://")[0] in STORES and "://" in name
 
 
+def _absolute(name: str) -> str:
+    """A name that means the same in whatever folder the process is later."""
+    return name if not name or _is_elsewhere(name) else str(Path(name).absolute())
+
+
+def _check_address(name: str) -> None:
+    """Refuse an address that was signed in advance, which allows one kind of request only."""
+    if name.startswith(("http://", "https://")) and "?" in name:
+        raise InvalidParameter(
+            f"source must be an address without a query, and one stands behind {_last(name)}: an address that was "
+            "signed in advance lets nobody ask for the size, the tag and parts of a file; download the file, or name "
+            "it as s3://, gs:// or az:// with credentials in the environment"
+        )
+
+
+def _check_once(state: State) -> None:
+    """Refuse a file that is named twice, by links or other spellings: its rows would count twice."""
+    found: dict[tuple[object, ...], str] = {}
+    for name, facts in state:
+        if _is_elsewhere(name):
+            parts = urlsplit(name)
+            key: tuple[object, ...] = (parts.scheme[:2], parts.netloc, parts.path)  # s3 and s3a are one store
+        else:
+            key = (facts.device, facts.inode) if facts.inode else (name,)
+        if key in found:
+            raise InvalidParameter(
+                f"source must name each file once, and {_last(found[key])} and {_last(name)} are one file under two "
+                "names; leave one of them out"
+            )
+        found[key] = name
+
+
 def _is_pattern(name: str) -> bool:
     return any(sign in name for sign in "*?[") and not (not _is_elsewhere(name) and os.path.exists(name))
 
@@ -275,7 +311,7 @@ def _is_hive(name: str) -> bool:
         return not _suffix(name)
     if not os.path.isdir(name):
         return False
-    inside = list(os.scandir(name))
+    inside = [one for one in os.scandir(name) if not _is_hidden(one.name + "/" * one.is_dir())]
     return not any(one.name.endswith(".parquet") for one in inside) and any(
         one.is_dir() and "=" in one.name for one in inside
     )
@@ -284,34 +320,34 @@ def _is_hive(name: str) -> bool:
 def _base(given: Sequence[str], names: Sequence[str]) -> str:
     """The folder below which the names of folders count as columns: that which was named, or that all files share."""
     if len(given) == 1 and _is_pattern(given[0]):
-        return re.split(r"[*?\[]", given[0])[0].rpartition("/")[0]
+        return _before(given[0])
     if len(given) == 1:
         return given[0].rstrip("/") if not _suffix(given[0]) else given[0].rpartition("/")[0]
     folders = [name.split("/")[:-1] for name in names]
-    return "/".join(part[0] for part in zip(*folders, strict=False) if len(set(part)) == 1)
+    return "/".join(part[0] for part in takewhile(lambda part: len(set(part)) == 1, zip(*folders, strict=False)))
 
 
-def _hive_columns(names: Sequence[str], base: str) -> dict[str, Held]:
-    """What the names of the folders hold, for each file: whole numbers where all are, else texts."""
+def _before(pattern: str) -> str:
+    """The folder that a pattern begins with."""
+    return re.split(r"[*?\[]", pattern)[0].rpartition("/")[0]
+
+
+def _hive_columns(names: Sequence[str], base: str) -> tuple[dict[str, Held], dict[str, str]]:
+    """What the names of the folders hold, for each file, and its types: whole numbers where all are, else texts."""
     written = {name: dict(_pairs(name.removeprefix(base))) for name in names}
     columns = {tuple(pairs) for pairs in written.values()}
     if columns == {()}:
-        return {}
+        return {}, {}
     if len(columns) > 1:
         raise InvalidParameter(
             "source must have the same columns in the names of the folders of all files, as in year=2024/month=1, and "
             f"has {' and '.join(sorted('/'.join(names) or 'none' for names in columns))}"
         )
-    whole = {
-        column
-        for column in columns.pop()
-        if all(value is None or _WHOLE.fullmatch(value) for value in (pairs[column] for pairs in written.values()))
-        and any(pairs[column] is not None for pairs in written.values())
-    }
-    return {
-        name: {c: None if v is None else int(v) if c in whole else v for c, v in pairs.items()}
-        for name, pairs in written.items()
-    }
+    types = {}
+    for column in columns.pop():
+        values = [value for pairs in written.values() if (value := pairs[column]) is not None]
+        types[column] = "long" if values and all(map(_WHOLE.fullmatch, values)) else "string"
+    return written, types
 
 
 def _pairs(path: str) -> Iterator[tuple[str, str | None]]:
@@ -338,7 +374,8 @@ def _state(given: Sequence[str], deep: bool) -> State:
 def _here(name: str, deep: bool) -> State:
     try:
         if _is_pattern(name):
-            listed = [path for path in glob.glob(name, recursive=True) if not _is_hidden(path)]
+            base = _before(name)
+            listed = [path for path in glob.glob(name, recursive=True) if not _is_hidden(path.removeprefix(base))]
         elif os.path.isdir(name):
             pattern = "**/*.parquet" if deep else "*.parquet"
             listed = [str(path) for path in Path(name).glob(pattern) if not _is_hidden(str(path.relative_to(name)))]
@@ -351,27 +388,35 @@ def _here(name: str, deep: bool) -> State:
 
 
 def _is_hidden(path: str) -> bool:
-    """What writers leave behind that is no row: `_SUCCESS`, `.crc` and the like."""
-    name = path.rpartition("/")[2]
-    return name.startswith((".", "_"))
+    """Whether a path below a folder is what writers leave behind that is no row: `_SUCCESS`, `_temporary/0/...`.
+
+    A folder that holds a column, as `_year=2024` does, is none.
+    """
+    *folders, name = path.split("/")
+    return name.startswith((".", "_")) or any(one.startswith((".", "_")) and "=" not in one for one in folders)
 
 
 def _elsewhere(name: str) -> State:
     """The same of files in a store."""
     import obstore
 
+    base = ""
+
+    def hidden(path: str) -> bool:
+        return _is_hidden(path.removeprefix(base))
+
     try:
         store, path = _store(name)
         if _is_pattern(name):
-            before = re.split(r"[*?\[]", path)[0].rpartition("/")[0]
-            wanted = re.compile(_regex(path))
-            listed = [one for part in obstore.list(store, prefix=before or None) for one in part]
-            listed = [one for one in listed if wanted.fullmatch(one["path"]) and not _is_hidden(one["path"])]
+            base, wanted = _before(path), re.compile(_regex(path))
+            listed = [one for part in obstore.list(store, prefix=base or None) for one in part]
+            listed = [one for one in listed if wanted.fullmatch(one["path"]) and not hidden(one["path"])]
         elif _suffix(name):
             listed = [obstore.head(store, path)]
         else:
             listed = [one for part in obstore.list(store, prefix=path or None) for one in part]
-            listed = [one for one in listed if _suffix(one["path"]) == "parquet" and not _is_hidden(one["path"])]
+            base = path
+            listed = [one for one in listed if _suffix(one["path"]) == "parquet" and not hidden(one["path"])]
     except (obstore.exceptions.BaseError, OSError, ValueError):
         return ()
     root = name.partition("://")[0] + "://" + urlsplit(name).netloc + "/"
@@ -412,8 +457,16 @@ def _store_at(root: str) -> Any:
 # Folders that are tables of Delta Lake or Iceberg: the files of their latest version, which no later one changes.
 
 
-def _of_table(name: str) -> tuple[tuple[str, ...], str | None] | None:
-    """The files of a table and the folder below which the names of folders are columns; None where it is no table."""
+class _Table(NamedTuple):
+    """The files of a table, and the columns that are not in them, as `Files` holds these."""
+
+    files: tuple[str, ...]
+    held: Mapping[str, Held]
+    types: Mapping[str, str]
+
+
+def _of_table(name: str) -> _Table | None:
+    """The files of a table; None where it is none."""
     if _is_pattern(name) or _suffix(name) in FORMATS or name.startswith(("http://", "https://")):
         return None
     if _has(name, "_delta_log"):
@@ -433,15 +486,18 @@ def _has(name: str, folder: str) -> bool:
         return False
 
 
-def _delta(name: str) -> tuple[tuple[str, ...], str]:
+def _delta(name: str) -> _Table:
+    import pyarrow as pa
+
     with named_extras():
         import deltalake
     try:
         table = deltalake.DeltaTable(name)
         features = set(table.protocol().reader_features or ())
         mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
-        files = tuple(sorted(unquote(one.removeprefix("file://")) for one in table.file_uris()))
+        added = pa.table(table.get_add_actions(flatten=True))
         partitioned = table.metadata().partition_columns
+        types = {one.name: str(getattr(one.type, "type", "")) for one in table.schema().fields}
     except (deltalake.exceptions.DeltaError, OSError):
         raise SampleUnavailable(f"{_last(name)} cannot be read as a table of Delta Lake") from None
     except Exception as error:
@@ -454,16 +510,21 @@ def _delta(name: str) -> tuple[tuple[str, ...], str]:
             f"source must not be a table of Delta Lake with {what}, as {_last(name)} may be; write it anew "
             "without them, or copy its rows to Parquet"
         )
-    root = name.rstrip("/")
-    if partitioned and any({c for c, _ in _pairs(one.removeprefix(root))} != set(partitioned) for one in files):
-        raise InvalidParameter(
-            f"source must be a table of Delta Lake whose folders are called column=value, and {_last(name)} is not; "
-            "copy its rows to Parquet"
-        )
-    return files, root
+    if not added.num_rows:
+        raise _empty("Delta Lake", name)
+    # Paths in the log are written as in an address; one of a file of another table, of which this is a copy, is whole.
+    paths = [unquote(path) for path in added.column("path").to_pylist()]
+    files = [path.removeprefix("file://") if "://" in path else f"{name.rstrip('/')}/{path}" for path in paths]
+    values = {column: added.column(f"partition.{column}").cast(pa.string()).to_pylist() for column in partitioned}
+    held = {file: {column: values[column][at] for column in partitioned} for at, file in enumerate(files)}
+    return _Table(tuple(sorted(files)), held if partitioned else {}, {column: types[column] for column in partitioned})
 
 
-def _iceberg(name: str) -> tuple[tuple[str, ...], str] | None:
+def _empty(format: str, name: str) -> InvalidParameter:
+    return InvalidParameter(f"source must have at least one row, and {_last(name)} is a table of {format} without any")
+
+
+def _iceberg(name: str) -> _Table | None:
     documents = _state((f"{name.rstrip('/')}/metadata/*.metadata.json",), False)
     if not documents:
         return None
@@ -474,7 +535,7 @@ def _iceberg(name: str) -> tuple[tuple[str, ...], str] | None:
     try:
         table = StaticTable.from_metadata(latest)
         tasks = list(table.scan().plan_files())
-        names = {column.name for column in table.schema().columns}
+        columns = {(column.field_id, column.name) for column in table.schema().columns}
     except (OSError, ValueError, NoSuchTableError):
         raise SampleUnavailable(f"{_last(name)} cannot be read as a table of Iceberg") from None
     files = tuple(sorted(task.file.file_path.removeprefix("file://") for task in tasks))
@@ -483,14 +544,24 @@ def _iceberg(name: str) -> tuple[tuple[str, ...], str] | None:
             f"source must not be a table of Iceberg with files of deletions, as {_last(name)} is; compact it first, or "
             "copy its rows to Parquet"
         )
+    if not files:
+        raise _empty("Iceberg", name)
+    if any(_numbered_columns(one) != columns for one in files):
+        raise InvalidParameter(
+            f"source must be a table of Iceberg whose files have its columns, by number and name, and columns of "
+            f"{_last(name)} were renamed, added, dropped or added again; write it anew, or copy its rows to Parquet"
+        )
+    return _Table(files, {}, {})  # they hold every column, whatever their folders are called
+
+
+def _numbered_columns(name: str) -> set[tuple[int, str]]:
+    """The columns of a file of Iceberg with the numbers that tell them apart: a name may pass to another column."""
     import pyarrow.parquet as pq
 
-    if any(set(pq.read_schema(opened(one)).names) != names for one in files):
-        raise InvalidParameter(
-            f"source must be a table of Iceberg whose files have its columns, and columns of {_last(name)} were "
-            "renamed, added or dropped; write it anew, or copy its rows to Parquet"
-        )
-    return files, ""  # its files hold every column, whatever their folders are called
+    return {
+        (int((column.metadata or {}).get(b"PARQUET:field_id", -1)), column.name)
+        for column in pq.read_schema(opened(name))
+    }
 
 
 def _number(document: str) -> int:
@@ -527,14 +598,12 @@ def parquet_types(files: Files) -> dict[str, pa.DataType]:
         Names that not every engine can tell apart, or files whose columns or types differ: engines would cast the
         values of one file to the types of another, or fill a column that is not there.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    whole = files.whole
     first: dict[str, pa.DataType] = {}
     for at, name in enumerate(files.names):
         schema = pq.read_schema(opened(name))
-        held = {column: pa.int64() if column in whole else pa.string() for column in files.held.get(name, {})}
+        held = {column: held_type(type_) for column, type_ in files.types.items()}
         checked_names(files.label, [*schema.names, *held])
         types = {field.name: _plain(field.type) for field in schema} | held
         if not at:
@@ -543,6 +612,25 @@ def parquet_types(files: Files) -> dict[str, pa.DataType]:
             if first.get(column) != types.get(column):
                 raise parts_differ(f"in {files.label}", column, first.get(column), types.get(column))
     return first
+
+
+def held_type(name: str) -> pa.DataType:
+    """Return the Arrow type of a column that the names of folders hold.
+
+    Examples
+    --------
+    >>> [str(held_type(name)) for name in ("long", "decimal(10,2)", "timestamp")]
+    ['int64', 'decimal128(10, 2)', 'timestamp[us, tz=UTC]']
+    """
+    import pyarrow as pa
+
+    if name.startswith("decimal("):
+        digits, places = name.removeprefix("decimal(").rstrip(")").split(",")
+        return pa.decimal128(int(digits), int(places))
+    names = {"byte": "int8", "short": "int16", "integer": "int32", "long": "int64", "boolean": "bool", "date": "date32"}
+    if name in ("timestamp", "timestamp_ntz"):
+        return pa.timestamp("us", "UTC" if name == "timestamp" else None)
+    return pa.type_for_alias(names.get(name, name))
 
 
 def parts_differ(where: str, column: str, *types: object) -> InvalidParameter:

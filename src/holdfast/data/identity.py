@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from holdfast.core.strict_json import to_canonical_json
-from holdfast.data.files import Files, is_elsewhere
+from holdfast.data.files import Files
 from holdfast.data.fingerprint import ColumnSummary, Content, Sketch, digest_of
 from holdfast.data.schema import Declared, Schema
 from holdfast.errors import InvalidParameter
@@ -117,9 +117,10 @@ class Memory:
         newest = max(max(facts.modified, facts.changed) for _, facts in files.state) / 1e9
         if folder is None or not files.is_told_apart or not newest + settled < time.time():
             return None
-        key: dict[str, Any] = {"files": [[_absolute(name), list(facts)] for name, facts in files.state]}
+        key: dict[str, Any] = {"files": [[name, list(facts)] for name, facts in files.state]}
         if files.held:
             key["held"] = [list(files.held[name].items()) for name, _ in files.state]
+            key["types"] = list(files.types.items())
         if table is not None:
             key["table"] = table
         return cls._under(folder, engine, key, declared)
@@ -168,10 +169,6 @@ class Memory:
         used = sorted((entry.stat().st_mtime_ns, entry) for entry in entries)
         for _, entry in used[: len(entries) - MOST_ENTRIES]:
             entry.unlink(missing_ok=True)
-
-
-def _absolute(name: str) -> str:
-    return name if is_elsewhere(name) else str(Path(name).absolute())
 
 
 def _folder() -> Path | None:

@@ -43,6 +43,14 @@ _RAW: Mapping[Kind, RawType] = {
     "timestamp": "timestamp",
     "timestamptz": "timestamptz",
 }
+_NAMES = {
+    "byte": "tinyint",
+    "short": "smallint",
+    "long": "bigint",
+    "timestamp": "timestamptz",
+    "timestamp_ntz": "timestamp",
+}
+"""Of types of columns that folders hold, where Delta Lake and Spark have others."""
 _CSV, _SOURCE = "holdfast_rows", "holdfast_source"
 
 
@@ -208,7 +216,7 @@ def _parquet(files: Files) -> tuple[str, Mapping[str, Any], dict[str, RawType | 
         listed = ", ".join(_literal(name) for name in names)
         rows = f"read_parquet([{listed}], hive_partitioning = false)"
         named = [
-            f'cast({_written(value)} as {"bigint" if c in files.whole else "varchar"}) as "{c}"'
+            f'cast({_written(value)} as {_NAMES.get(files.types[c], files.types[c])}) as "{c}"'
             for c, value in held.items()
         ]
         parts.append(f"select *, {', '.join(named)} from {rows}" if named else rows)
@@ -241,8 +249,8 @@ def _added(digests: Any) -> int:
     return int(pc.sum(digests).as_py() or 0)
 
 
-def _written(value: int | str | None) -> str:
-    return "null" if value is None else _literal(str(value))
+def _written(value: str | None) -> str:
+    return "null" if value is None else _literal(value)
 
 
 def _literal(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,17 @@ from holdfast.core.checkpoint import checkpoint
 from holdfast.data import csv_files, fingerprint
 from holdfast.data.engines.sql_columns import kind_of
 from holdfast.data.expressions import polars_columns
-from holdfast.data.files import CHANGED, Files, Held, check_texts, opened, parquet_raw, parquet_types, reading
+from holdfast.data.files import (
+    CHANGED,
+    Files,
+    Held,
+    check_texts,
+    held_type,
+    opened,
+    parquet_raw,
+    parquet_types,
+    reading,
+)
 from holdfast.data.fingerprint import Batch
 from holdfast.data.identity import Known, Memory
 from holdfast.data.sample import Sample, Sums
@@ -149,7 +159,7 @@ class PolarsSample(Sample):
                 texts = [column for column in inside if self.schema[column].kind == "text"]
                 with pq.ParquetFile(opened(name), pre_buffer=False, read_dictionary=texts) as file:
                     for part in file.iter_batches(ROWS, columns=inside):
-                        yield _with(part, named, self._files.whole) if named else part
+                        yield _with(part, named, self._files.types) if named else part
             return
         for part in self._frame.select(columns).collect_batches(
             chunk_size=ROWS, maintain_order=True, engine="streaming"
@@ -170,9 +180,7 @@ def _scan(files: Files, schema: Schema) -> pl.LazyFrame:
     import polars as pl
 
     if files.held:
-        return pl.concat(
-            [_scan_named(replace(files, held={}), names, held, files.whole, schema) for held, names in files.groups()]
-        )
+        return pl.concat([_scan_named(replace(files, held={}), names, held, schema) for held, names in files.groups()])
     parts = [pl.scan_parquet([name], hive_partitioning=False, glob=False) for name in files.names]
     types = [part.collect_schema() for part in parts]
     if all(one[name] == types[0][name] for one in types for name in schema.names):
@@ -182,24 +190,33 @@ def _scan(files: Files, schema: Schema) -> pl.LazyFrame:
     return pl.concat([part.with_columns(texts).select(schema.names) for part in parts])
 
 
-def _scan_named(files: Files, names: list[str], held: Held, whole: frozenset[str], schema: Schema) -> pl.LazyFrame:
+def _scan_named(files: Files, names: list[str], held: Held, schema: Schema) -> pl.LazyFrame:
     """The files below folders of one name, with the columns that the name holds."""
     import polars as pl
 
     inside = [column for column in schema if column.name not in held]
     some = replace(files, state=tuple(one for one in files.state if one[0] in names))
     frame = _scan(some, Schema(inside)) if inside else pl.scan_parquet(names, hive_partitioning=False, glob=False)
-    named = [pl.lit(value, pl.Int64 if column in whole else pl.String).alias(column) for column, value in held.items()]
+    named = [pl.lit(*_valued(value, files.types[column])).alias(column) for column, value in held.items()]
     return frame.with_columns(named).select(schema.names)
 
 
-def _with(part: Any, named: Held, whole: frozenset[str]) -> Any:
+def _valued(value: str | None, type_: str) -> tuple[Any, Any]:
+    """What a folder holds as polars has it, and its type."""
+    import polars as pl
+    import pyarrow as pa
+
+    column = pl.Series(pl.from_arrow(pa.array([value], pa.string()).cast(held_type(type_))))
+    return column.item(), column.dtype
+
+
+def _with(part: Any, named: Held, types: Mapping[str, str]) -> Any:
     """A batch with the columns that the names of its folders hold."""
     import pyarrow as pa
 
     for column, value in named.items():
-        kind = pa.int64() if column in whole else pa.string()
-        part = part.append_column(column, pa.repeat(pa.scalar(value, kind), part.num_rows))
+        held = pa.scalar(value, pa.string()).cast(held_type(types[column]))
+        part = part.append_column(column, pa.repeat(held, part.num_rows))
     return part
 
 

@@ -306,8 +306,7 @@ def _read(session: SparkSession, paths: Sequence[str], files: Files | None) -> D
     for held, names in files.groups():
         part = session.read.parquet(*names)
         for column, value in held.items():
-            kind = "bigint" if column in files.whole else "string"
-            part = part.withColumn(column, functions.lit(value).cast(kind))
+            part = part.withColumn(column, functions.lit(value).cast(files.types[column]))
         parts.append(part)
     return functools.reduce(lambda one, other: one.unionByName(other), parts)
 
