@@ -428,6 +428,20 @@ def test_what_cannot_be_opened_is_said_without_the_address(mariadb: MariaDB, mar
         assert mariadb.password not in str(caught.value)
 
 
+def test_a_backend_without_sql_is_named() -> None:
+    con = ibis.polars.connect({"people": kept.arrow([])})
+    with pytest.raises(
+        InvalidParameter, match=r"database that reads SQL, and polars is none; give the rows as a frame"
+    ):
+        hf.data.table(con.table("people"))
+
+
+def test_an_address_may_say_mariadb(mariadb: MariaDB, mariadb_name: str) -> None:
+    address = in_mariadb(mariadb, mariadb_name, [{"x": 1.0}, {"x": 2.0}], Schema({"x": "number"}))
+    with hf.data.table(address.replace("mysql://", "mariadb://"), table="people") as sample:
+        assert (sample.engine, sample.measure([Count("x > 1")])) == ("mysql", [(1,)])
+
+
 def test_truth_values_of_mariadb_are_declared(mariadb: MariaDB, mariadb_name: str) -> None:
     address = in_mariadb(mariadb, mariadb_name, [{"b": True}, {"b": None}, {"b": False}], Schema({"b": "boolean"}))
     with hf.data.table(address, table="people") as sample:

@@ -179,6 +179,21 @@ def test_a_duckdb_database_in_use_is_refused_and_can_only_be_read(tmp_path: Path
     refused(lambda: table(tmp_path / "none.duckdb", table="t"))
 
 
+def test_a_duckdb_database_has_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
+    (tmp_path / "a b").mkdir()
+    with duckdb.connect(str(tmp_path / "a b" / "census.db")) as writer:
+        writer.execute("create table people as select 1.5 :: double as x")
+    monkeypatch.chdir(tmp_path)
+    for address in (f"duckdb://{tmp_path}/a%20b/census.db", "duckdb://a b/census.db"):
+        with table(address, table="people") as sample:
+            assert (sample.engine, sample.measure([Count("x > 1")])) == ("duckdb", [(1,)])
+    with pytest.raises(InvalidParameter, match="table must name the table"):
+        table("duckdb://a b/census.db")
+    assert "no database none.db" in refused(lambda: table("duckdb://none.db", table="people"))
+
+
 @pytest.mark.parametrize("how", ["over", "replaced", "removed", "cut off"])
 def test_a_duckdb_database_that_was_exchanged_is_noticed(tmp_path: Path, how: str) -> None:
     """Its engine keeps what it has read, and would go on to read what it has not from the other content."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote
 
 from holdfast.core import arguments
 from holdfast.core.extras import named_extras
@@ -21,6 +22,7 @@ Engine = Literal["numpy", "polars", "duckdb", "postgres", "spark", "ibis"]
 ENGINES: tuple[Engine, ...] = ("numpy", "polars", "duckdb", "postgres", "spark", "ibis")
 DATABASE_FILES = (".duckdb", ".ddb")
 """What names of database files end with."""
+_DUCKDB = "duckdb://"
 DATABASES = (
     *(
         "athena",
@@ -31,6 +33,7 @@ DATABASES = (
         "exasol",
         "flink",
         "impala",
+        "mariadb",
         "mssql",
         "mysql",
         "oracle",
@@ -58,10 +61,11 @@ def table(
     ----------
     source : mapping of arrays, data frame, path or address
         A dict of columns; a pandas, polars or Arrow frame (a lazy one is collected); a `.parquet` or `.csv` file or a
-        folder of Parquet files, which are streamed unless they are small; a `.duckdb` database; a `postgresql://`
-        address; any other address that Ibis reads, such as `mysql://` or `sqlite://`; an Ibis table; a Spark data
-        frame. Parquet files may also be given as a list, as a pattern such as `parts/*.parquet`, as folders called
-        `column=value`, as a table of Delta Lake or Iceberg, and by an `s3://`, `gs://`, `az://` or `https://` address.
+        folder of Parquet files, which are streamed unless they are small; a `.duckdb` database, or a `duckdb://`
+        address of one; a `postgresql://` address; any other address that Ibis reads, such as `mysql://`, `mariadb://`
+        or `sqlite://`; an Ibis table; a Spark data frame. Parquet files may also be given as a list, as a pattern such
+        as `parts/*.parquet`, as folders called `column=value`, as a table of Delta Lake or Iceberg, and by an `s3://`,
+        `gs://`, `az://` or `https://` address.
     engine : {"numpy", "polars", "duckdb", "postgres", "spark", "ibis"}, optional
         By default polars for columns, frames and files, and what a database or a Spark frame needs. `numpy` takes a
         dict of columns, `duckdb` also takes files, `spark` also takes Parquet files, and `ibis` takes every address of
@@ -151,8 +155,8 @@ def _opened(
     if chosen == "duckdb":
         from holdfast.data.engines.duckdb_sample import DuckDBSample
 
-        if isinstance(source, (str, Path)) and Path(source).suffix.lower() in DATABASE_FILES:
-            return DuckDBSample.open(Path(source), table, schema, row_key, memory_mb)
+        if (database := _database_file(source)) is not None:
+            return DuckDBSample.open(database, table, schema, row_key, memory_mb)
         files = Files.at(source)
         memory = Memory.of(files, chosen, schema)
         return DuckDBSample.open(files, table, schema, row_key, memory_mb, memory)
@@ -198,6 +202,8 @@ def _engine(source: Any, wanted: Engine | None) -> Engine:
         able: tuple[Engine, ...] = ("postgres", "ibis")
     elif scheme in DATABASES:
         able = ("ibis",)
+    elif scheme == "duckdb":
+        able = ("duckdb",)
     elif _is_cluster(source):
         able = ("spark",)
     elif is_elsewhere(source):
@@ -205,9 +211,9 @@ def _engine(source: Any, wanted: Engine | None) -> Engine:
     elif scheme is not None:
         if wanted != "spark":
             raise InvalidParameter(
-                f"source must be a file on this machine or begin with postgresql://, {'://, '.join(DATABASES[:-1])}:// "
-                f"or {DATABASES[-1]}://; what begins with "
-                f"{scheme[:20]}:// must be written to a Parquet file here first, or opened with engine='spark' where "
+                "source must be a file on this machine or begin with postgresql://, duckdb://, "
+                f"{'://, '.join(DATABASES[:-1])}:// or {DATABASES[-1]}://; what begins with {scheme[:20]}:// must be "
+                "written to a Parquet file here first, or opened with engine='spark' where "
                 "it is a folder of Parquet files that Spark can read"
             )
         able = ("spark",)
@@ -225,6 +231,13 @@ def _engine(source: Any, wanted: Engine | None) -> Engine:
     if wanted is not None and wanted not in able:
         raise InvalidParameter(f"engine must be {' or '.join(able)} for this source, got {wanted!r}")
     return wanted or able[0]
+
+
+def _database_file(source: Any) -> Path | None:
+    """The file of a database of DuckDB, by its address or the end of its name; None for another source."""
+    if isinstance(source, str) and source.startswith(_DUCKDB):
+        return Path(unquote(source.removeprefix(_DUCKDB)))
+    return Path(source) if isinstance(source, (str, Path)) and Path(source).suffix.lower() in DATABASE_FILES else None
 
 
 def _is_cluster(source: Any) -> bool:

@@ -98,7 +98,15 @@ class IbisSample(Sample):
     @classmethod
     def of_table(cls, table: Any, declared: Declared = None, row_key: str | None = None) -> Self:
         """Return a sample of an Ibis table or expression, read through the connection that it came from."""
-        return cls._opened(_Link(None, table.get_backend()), table, declared, row_key)
+        from ibis.backends.sql import SQLBackend
+
+        backend = table.get_backend()
+        if not isinstance(backend, SQLBackend):
+            raise InvalidParameter(
+                f"source must be an Ibis table of a database that reads SQL, and {backend.name} is none; give the rows "
+                "as a frame, for example with table.to_pyarrow()"
+            )
+        return cls._opened(_Link(None, backend), table, declared, row_key)
 
     @classmethod
     def _opened(
@@ -258,7 +266,9 @@ def _connected(address: str) -> Any:
     """A connection; what is missing is named, and the address is not."""
     import ibis
 
-    scheme = address.partition("://")[0]
+    scheme, _, rest = address.partition("://")
+    if scheme == "mariadb":  # which speaks as MySQL does
+        scheme, address = "mysql", f"mysql://{rest}"
     try:
         if scheme == "sqlite":
             return _sqlite(address)
