@@ -17,6 +17,7 @@ import ibis
 import pytest
 
 import holdfast as hf
+from holdfast.data.engines import ibis_sample
 from holdfast.data.engines import probe as probing
 from holdfast.data.engines.ibis_sample import _made_ready
 from holdfast.data.expressions import expression, ibis_columns
@@ -182,6 +183,22 @@ def test_columns_in_words_of_ibis_are_those_in_our_own(postgres_url: str, monkey
         asked = [Count("year(d) = 1900"), FixedSum("p", -1, 20, 0), FixedSum("seconds(t)", -10, 2e9, 0)]
         assert sample.measure(asked) == plain.measure(asked)
     con.disconnect()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        ("number", (1, 2.5, None, 2**53 + 1, -(2**63)), [1.0, 2.5, None, 2.0**53, -(2.0**63)]),
+        ("number", (Decimal("0.1"), None), [0.1, None]),
+        ("number", (math.inf, -0.0, 5e-324), [math.inf, -0.0, 5e-324]),
+        ("integer", (2**63 - 1, None, Decimal(2**53 + 1), True), [2**63 - 1, None, 2**53 + 1, 1]),
+        ("boolean", (1, 0, None), [True, False, None]),
+        ("text", ("é", None, ""), ["é", None, ""]),
+    ],
+)
+def test_what_drivers_give_is_exact(kind: Any, values: tuple[Any, ...], expected: list[Any]) -> None:
+    assert ibis_sample._array(values, kind).to_pylist() == expected
+    assert ibis_sample._array(values[:1], kind).to_pylist() == expected[:1]
 
 
 class TestProbe:

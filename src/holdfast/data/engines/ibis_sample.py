@@ -9,7 +9,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
@@ -21,9 +21,12 @@ from holdfast.data.files import CHANGED, Files
 from holdfast.data.fingerprint import Batch, held
 from holdfast.data.identity import Known, Memory
 from holdfast.data.sample import Sample, Sums
-from holdfast.data.schema import Declared, Schema, settled
+from holdfast.data.schema import Declared, Kind, Schema, settled
 from holdfast.data.statistics.request import Pass, Plan
 from holdfast.errors import InvalidParameter, NotInstalled, SampleUnavailable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -156,26 +159,17 @@ class IbisSample(Sample):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows, some thousands at a time, each with its digest, whose sum is compared at the end."""
-        import pyarrow as pa
+        import pyarrow.compute as pc
 
-        types = {"number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
-        casts: dict[str, Callable[[Any], Any]] = {"number": float, "boolean": bool, "text": str}
         with self._link.one_state():
             statement, digests = self._watch.rows(columns)
             n, added = 0, [0] * digests
-            for rows in self._link.parts(statement):
-                batch = {}
-                held_columns = list(zip(*rows, strict=True))
-                n += len(rows)
-                added = [
-                    one + sum(map(int, these)) for one, these in zip(added, held_columns[len(columns) :], strict=True)
-                ]
-                for name, values in zip(columns, held_columns[: len(columns)], strict=True):
-                    kind = self.schema[name].kind
-                    cast = casts.get(kind, int)
-                    plain = [None if value is None else cast(value) for value in values]
-                    batch[name] = held(self.schema[name], pa.array(plain, types.get(kind, pa.int64())))
-                yield batch
+            for part in self._link.parts(statement):
+                n += len(part[0])
+                found = [_array(values, "integer") for values in part[len(columns) :]]
+                added = [one + (pc.sum(these).as_py() or 0) for one, these in zip(added, found, strict=True)]
+                kinds = [self.schema[name] for name in columns]
+                yield {c.name: held(c, _array(values, c.kind)) for c, values in zip(kinds, part, strict=False)}
             self._watch.check_rows(columns, n, added)
 
     def close(self) -> None:
@@ -215,11 +209,17 @@ class _Link:
         """Return all rows that a statement gives."""
         return self.run(lambda backend: [row for part in _fetched(backend, statement, 0) for row in part])
 
-    def parts(self, statement: str) -> Iterator[list[Sequence[Any]]]:
-        """The rows that a statement gives, some thousands at a time."""
+    def parts(self, statement: str) -> Iterator[list[Any]]:
+        """The columns that a statement gives, some thousands of rows at a time."""
         with self._lock:
             try:
-                yield from _fetched(self.backend, statement, _ROWS)
+                if self.backend.name == "duckdb":
+                    for part in self.backend.con.sql(statement).to_arrow_reader(_ROWS):
+                        yield part.columns
+                    return
+                for rows in _fetched(self.backend, statement, _ROWS):
+                    if rows:
+                        yield list(zip(*rows, strict=True))
             except (InvalidParameter, SampleUnavailable):
                 raise
             except Exception:
@@ -400,6 +400,21 @@ def _fetched(backend: Any, statement: str, size: int) -> Iterator[list[Sequence[
     finally:
         if backend.name != "duckdb":  # whose cursor is the connection
             found.close()
+
+
+def _array(values: Any, kind: Kind) -> pa.Array:
+    """A column that a driver gave as an Arrow array; value by value only where Python holds it as something else."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array):
+        return values
+    types = {"number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
+    casts: dict[Kind, Callable[[Any], Any]] = {"number": float, "boolean": bool, "text": str}
+    type_, cast = types.get(kind, pa.int64()), casts.get(kind, int)
+    try:
+        return pa.array(values, type_)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a decimal, or a whole number beyond 2**53
+        return pa.array([None if value is None else cast(value) for value in values], type_)
 
 
 def _raw(type_: Any, dialect: str) -> RawType | None:
