@@ -40,8 +40,9 @@ AFTER_OVERLAP = (
 Status = Literal["open", "paused", "closed"]
 
 
-FORMAT = 2
-"""Of what a question writes: from 2 on by the error budget; entries without a format are of before."""
+FORMAT = 3
+"""Of what a question writes: from 2 on by the error budget, from 3 on means of numbers by their powers; entries without
+a format are of before."""
 WHOLE = "whole"
 """The account of all analysts together."""
 ANALYSTS = "analysts"

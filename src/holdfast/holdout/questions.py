@@ -27,7 +27,7 @@ from holdfast.errors import InvalidParameter
 from holdfast.holdout.error_budget import log_cell_weight, log_ends_weight
 from holdfast.holdout.intervals.mean import MeanInterval, OutwardEnds, deviations
 from holdfast.holdout.intervals.paired import log_sign_p_value
-from holdfast.holdout.intervals.procedure import OnRows, Procedure, bernstein, betting
+from holdfast.holdout.intervals.procedure import Procedure, bernstein, betting
 from holdfast.holdout.transcript import Exact, Outcome
 
 #: Steps of the grid that both ends of an interval are rounded to, at most: more would cost later questions too much.
@@ -345,7 +345,7 @@ class MeanQuestion:
         claimed = around(asked.guess, self._tolerance(name, asked, log_share), self.low, self.high)
         return self.interval(family).passing(claimed, log_share)
 
-    def decide_check(self, rows: Summary | OnRows, asked: Guess, log_share: float) -> Outcome:
+    def decide_check(self, rows: Summary | Procedure, asked: Guess, log_share: float) -> Outcome:
         """Pass or fail, and what that shows."""
         name = self.chosen(asked.guess, log_share, isinstance(rows, Summary) and rows.binary)
         family = self.mean_family(name)
@@ -388,7 +388,7 @@ class MeanQuestion:
         distance = spare * deviations(log_share) / math.sqrt(1 + self.n / asked.guess_rows)
         return float(2 * ndtr(-max(distance, 0.0)))
 
-    def decide_claim(self, rows: Summary | OnRows, asked: OneSided, log_share: float) -> Outcome:
+    def decide_claim(self, rows: Summary | Procedure, asked: OneSided, log_share: float) -> Outcome:
         """Pass or fail."""
         name = self.chosen(asked.bound, log_share, isinstance(rows, Summary) and rows.binary)
         family = self.mean_family(name)
@@ -481,7 +481,7 @@ class Reading:
     """A question together with the sums of its rows. Secret: its repr shows neither."""
 
     question: MeanQuestion
-    rows: Summary | OnRows
+    rows: Summary | Procedure
 
     def decide(self, asked: Guess | OneSided) -> Callable[[float], Outcome]:
         """Return what to do with a share."""

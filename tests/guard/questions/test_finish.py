@@ -369,7 +369,7 @@ WRONG: list[tuple[Any, type[HoldfastError]]] = [
     (final({"a": "nobody"}), InvalidParameter),
     (final({"a": "good", "b": "amount"}, low=0, high=10), InvalidParameter),
     (final(CANDIDATES, claims="everything"), InvalidParameter),
-    (final({"a": "amount", "b": "amount / 2"}, low=0, high=10, claims="ranks"), InvalidParameter),
+    (final({f"a{k}": f"amount + {k}" for k in range(61)}, low=0, high=10, claims="ranks"), InvalidParameter),
     (final({"a\nb": "good"}), InvalidParameter),
     (best({"a": "good"}), InvalidParameter),
     (best(CANDIDATES, {"none": 0.5}), InvalidParameter),

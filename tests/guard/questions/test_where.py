@@ -143,7 +143,7 @@ def test_the_default_tolerance_goes_by_the_part_that_is_expected_to_meet_it() ->
     all_rows = guard.estimate(hf.guard.check("income", **asked, where_share=1)).half_width
     plain = guard.estimate(hf.guard.check("income", guess=28.5)).half_width
     assert plain is not None
-    assert all_rows == plain
+    assert all_rows == pytest.approx(plain, rel=0.015), "7/8 of the share shows a check about all rows"
     assert quarter == pytest.approx(2 * plain, rel=0.1)
     few = guard.ask(hf.guard.check("income", guess=18.0, where="age < 19", where_share=0.01))
     assert few.passed

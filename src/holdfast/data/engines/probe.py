@@ -22,7 +22,7 @@ from holdfast.data.engines.sql_statements import Statements, bundles, gather
 from holdfast.data.expressions import Expression, expression, ibis_columns, lowering, python_rows, tree
 from holdfast.data.sample import Sums
 from holdfast.data.schema import Column, Kind, Schema
-from holdfast.data.statistics import Contingency, Count, FixedSum, GroupBy, Histogram, Statistic
+from holdfast.data.statistics import Contingency, Count, FixedSum, GroupBy, Histogram, PowerSum, Statistic
 from holdfast.data.statistics.request import of_rows, passes
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
@@ -234,6 +234,8 @@ _TIMES: Mapping[RawType, tuple[Case, ...]] = {
 _STATISTICS: tuple[tuple[str, Statistic], ...] = (
     ("how many rows there are", Count("x > y")),
     ("a sum of steps of 2**-30", FixedSum("x", -1.0, 2.0, 0.5)),
+    ("a sum of powers", PowerSum(FixedSum("x", -1.0, 2.0, 0.5), 3)),
+    ("a sum of powers of differences", PowerSum(FixedSum("x", 0.0, 1.0, 0.0), 4, FixedSum("y", 0.0, 1.0, 0.0))),
     ("a sum over some rows", FixedSum("case when b then y end", 0.0, 1.0, 0.0)),
     ("rows counted in bins", Histogram("x", (-1.0, 0.0, 0.5, 2.0))),
     ("rows counted by truth values", Contingency(("b", "c"))),

@@ -5,7 +5,7 @@ declared, never found in the rows: what a row holds besides them counts in a las
 """
 
 from holdfast.data.statistics.counts import Contingency, Count, GroupBy, Histogram, Present, QuantileCounts
-from holdfast.data.statistics.fixed_sum import UNIT, FixedSum
+from holdfast.data.statistics.fixed_sum import UNIT, FixedSum, PowerSum
 from holdfast.data.statistics.request import MOST_ROWS, Exact, Plan, Statistic, of_rows
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "GroupBy",
     "Histogram",
     "Plan",
+    "PowerSum",
     "Present",
     "QuantileCounts",
     "Statistic",

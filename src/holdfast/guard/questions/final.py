@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from holdfast.bounds.one_question.means import MEAN_FAMILIES, Side
+from holdfast.bounds.one_question.means import Side
 from holdfast.data.expressions import tree
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
-from holdfast.data.statistics import UNIT, Count
+from holdfast.data.statistics import UNIT, Count, Statistic
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard.questions.base import Bound, Question, Settled, Situation
 from holdfast.guard.questions.best import CandidateList, SmallerIsBetter, candidate_rows
 from holdfast.guard.questions.expressions import Spelled
 from holdfast.guard.questions.fields import ChoiceInput, Default, High, Low
-from holdfast.guard.questions.noiseless import with_default
+from holdfast.guard.questions.noiseless import power_bets, power_sums, with_default
 from holdfast.guard.questions.reveal import Ending, revealed_words
 from holdfast.guard.questions.words import number
 from holdfast.holdout.final import Finalists, decide_final, split_of
-from holdfast.holdout.intervals.mean import MeanInterval
-from holdfast.holdout.ranks import Ranks, forecast_from, sign_statistics
+from holdfast.holdout.intervals.power_sums import NumberMean, PowerBets
+from holdfast.holdout.ranks import Forecast, Ranks, forecast_from, rank, sign_statistics
 from holdfast.holdout.transcript import THEOREM
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Final(Question):
         ChoiceInput(
             label="Claim",
             help="What to certify: an interval for each finalist, the winner with a bound on what the choice lost, or "
-            "ranks: who is certainly better than whom, for conditions.",
+            "ranks: who is certainly better than whom.",
             choices={
                 "intervals": "an interval of each",
                 "winner": "the winner, and what the choice may have lost",
@@ -88,10 +89,11 @@ class Final(Question):
         if not policy.final:
             raise QuestionRefused("the policy keeps no part of the failure probability for a final here")
         rows = candidate_rows(self, schema, policy, 1)
-        split_of(self.claims)
-        binary = all(one.binary for one in rows.values())
-        if self.claims == "ranks" and (not binary or len(rows) > _MOST_RANKED):
-            raise InvalidParameter(f"claims must not contain ranks unless there are at most {_MOST_RANKED} conditions")
+        if "ranks" in split_of(self.claims) and len(rows) > _MOST_RANKED:
+            raise InvalidParameter(
+                f"claims must not contain ranks for more than {_MOST_RANKED} candidates, got {len(rows)}, because "
+                "every pair is compared; leave some out, or claim the winner; nothing was spent"
+            )
         return Finale(rows, self.claims, bool(self.smaller_is_better), schema, n, policy)
 
     @classmethod
@@ -124,9 +126,12 @@ class Finale(Ending):
             "smaller_is_better": smaller,
         }
         self._rows, self._labels, self._claims, self._smaller = list(rows.values()), tuple(rows), claims, smaller
+        self._split = split_of(claims)
         self._binary = all(one.binary for one in self._rows)
         for one in self._rows:
             one.fixed_sum.plan(schema)
+            for power in () if self._binary else power_sums((one,)):
+                power.plan(schema)
 
     def gather(self, sample: Sample) -> Any:
         """The columns of earlier questions, those of the finalists on the rows that the final is about, and a forecast.
@@ -135,35 +140,59 @@ class Finale(Ending):
         """
         rows = sample.reserves[self._finals] if self._policy.reserve_parts else sample
         likely = None
-        if self._policy.reserve_parts and self._claims == "ranks" and len(self._rows) > 1:
-            explored = self._finalists(self._sums(sample), sample.n)
-            assert explored.wins is not None
-            likely = sign_statistics(explored.wins, sample.n), sample.n
-        return super().gather(sample), self._finalists(self._sums(rows), rows.n), likely
+        if self._policy.reserve_parts and "ranks" in self._split and len(self._rows) > 1:
+            explored = self._finalists(sample)
+            if isinstance(explored, NumberFinalists):
+                likely = explored.statistics, sample.n
+            else:
+                assert explored.wins is not None
+                likely = sign_statistics(explored.wins, sample.n), sample.n
+        return super().gather(sample), self._finalists(rows), likely
 
-    def _sums(self, sample: Sample) -> Any:
-        """The sums of the finalists, and on how many rows each beats each other where that is claimed."""
-        sums = tuple(sample.measure([one.fixed_sum for one in self._rows]))
-        if self._claims == "intervals" or len(self._rows) < 2 or not self._binary:
-            return sums
-        totals = [total for (total,) in sums]
-        best = totals.index(min(totals) if self._smaller else max(totals))
-        every = range(len(self._rows))
-        pairs = [(i, j) for i in every for j in every if i != j and (self._claims == "ranks" or best in (i, j))]
+    def _finalists(self, sample: Sample) -> Finalists:
+        """What the finalists add up to: one by one, and in pairs as far as they are compared."""
+        return self._conditions(sample) if self._binary else self._numbers(sample)
+
+    def _conditions(self, sample: Sample) -> Finalists:
+        count = len(self._rows)
+        ones = [total // UNIT for (total,) in sample.measure([one.fixed_sum for one in self._rows])]
+        pairs = self._pairs(ones)
         nodes = [with_default(one) for one in self._rows]
-        wins = sample.measure([Count(tree.And((nodes[i], tree.Not(nodes[j])))) for i, j in pairs])
-        return (*sums, tuple(pairs), tuple(count for (count,) in wins))
+        found = sample.measure([Count(tree.And((nodes[i], tree.Not(nodes[j])))) for i, j in pairs])
+        wins = np.zeros((count, count), dtype=np.int64)
+        for (i, j), (won,) in zip(pairs, found, strict=True):
+            wins[i, j] = won
+        return Finalists(sample.n, 0.0, 1.0, True, np.array(ones, dtype=np.int64), wins)
+
+    def _numbers(self, sample: Sample) -> Finalists:
+        rows, n = self._rows, sample.n
+        measured = _measured(sample, [(one,) for one in rows])
+        singles = tuple(power_bets((one,), found, n) for one, found in zip(rows, measured, strict=True))
+        pairs = [(i, j) for i, j in self._pairs([found[0][0] for found in measured]) if i < j]
+        both = [(rows[i], rows[j]) for i, j in pairs]
+        gaps = [power_bets(two, found, n) for two, found in zip(both, _measured(sample, both), strict=True)]
+        return NumberFinalists(
+            n, rows[0].low, rows[0].high, False, rows=singles, gaps=dict(zip(pairs, gaps, strict=True))
+        )
+
+    def _pairs(self, totals: Sequence[int]) -> list[tuple[int, int]]:
+        """The ordered pairs that are compared: all of them for ranks, those with the best for what a choice lost."""
+        pairs = _ordered_pairs(len(totals))
+        if "ranks" in self._split:
+            return pairs
+        best = totals.index(min(totals) if self._smaller else max(totals))
+        return [pair for pair in pairs if best in pair] if "loss" in self._split else []
 
     def half_width(self, situation: Situation) -> float | None:
         """Of a condition that half of the rows fulfil, where it is the winner if that is claimed.
 
         None for ranks, for numbers, and where the final is about reserved rows.
         """
-        if self._claims == "ranks" or not self._binary or self._policy.reserve_parts:
+        if not {"intervals", "winner"} & set(self._split) or not self._binary or self._policy.reserve_parts:
             return None
         count, each = len(self._rows), np.full(len(self._rows), situation.n // 2, dtype=np.int64)
         even = Finalists(situation.n, 0.0, 1.0, True, each, np.zeros((count, count), dtype=np.int64))
-        claims = {name: part for name, part in split_of(self._claims).items() if name != "loss"}
+        claims = {name: part for name, part in self._split.items() if name != "loss"}
         log_level = self._log_level(situation)
         found = decide_final(even, self._labels, log_level, claims, situation.guarantee(THEOREM))
         assert found.winner_interval is not None
@@ -185,7 +214,7 @@ class Finale(Ending):
             finalists,
             self._labels,
             log_level,
-            split_of(self._claims),
+            self._split,
             guarantee,
             greater_is_better=not self._smaller,
             forecast=None if likely is None else forecast_from(likely[0], finalists.n, likely[1], log_level),
@@ -196,43 +225,62 @@ class Finale(Ending):
         details["revealed"] = self.revealed(past, situation)
         return Settled(plain["values"], plain["interval"], guarantee, None, None, details, asked=0, finishes=True)
 
-    def _finalists(self, measured: Any, n: int) -> Finalists:
-        count = len(self._rows)
-        sums = [total for (total,) in measured[:count]]
-        if not self._binary:
-            low, high = self._rows[0].low, self._rows[0].high
-            means = np.array([low + (high - low) * (total / (UNIT * n)) for total in sums])
-            return MeanFinalists(n, low, high, False, columns=means[:, None])
-        wins = np.zeros((count, count), dtype=np.int64)
-        if len(measured) > count:
-            for (i, j), won in zip(measured[count], measured[count + 1], strict=True):
-                wins[i, j] = won
-        return Finalists(n, 0.0, 1.0, True, np.array([total // UNIT for total in sums], dtype=np.int64), wins)
+
+def _measured(sample: Sample, wanted: Sequence[tuple[Spelled, ...]]) -> list[Sequence[tuple[int, ...]]]:
+    """The sums and the powers of each, one reading for all."""
+    statistics: list[list[Statistic]] = [[*(one.fixed_sum for one in rows), *power_sums(rows)] for rows in wanted]
+    found = iter(sample.measure([one for some in statistics for one in some]))
+    return [[next(found) for _ in some] for some in statistics]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MeanFinalists(Finalists):
-    """Numbers that are known by their means alone: limits are those of a mean of values in the range."""
+class NumberFinalists(Finalists):
+    """Numbers that are known by what their powers add up to, and those of their differences where they are compared."""
+
+    rows: tuple[PowerBets, ...] = ()
+    gaps: Mapping[tuple[int, int], PowerBets] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many finalists there are."""
+        return len(self.rows)
 
     @property
     def means(self) -> Any:
         """The mean of each."""
-        assert self.columns is not None
-        return np.clip(self.columns[:, 0], self.low, self.high)
+        return np.array([one.value for one in self.rows])
 
     def limits(self, index: int, log_share: float, side: Side, alike: bool) -> tuple[float, float]:
-        """Chernoff's interval."""
-        interval = MeanInterval(MEAN_FAMILIES["kl"], self.n, self.low, self.high)
-        lower, upper = interval.at(float(self.means[index]), log_share, side)
-        return max(self.low, lower - interval.hair), min(self.high, upper + interval.hair)
+        """By bets that need no order, whether the rows are alike or not."""
+        return NumberMean(self.rows[index]).interval(log_share, side)
 
     def gap_at_most(self, better: int, worse: int, log_share: float, alike: bool) -> float:
         """Return the same for a difference."""
-        length = self.high - self.low
-        interval = MeanInterval(MEAN_FAMILIES["kl"], self.n, -length, length)
-        gap = float(self.means[better] - self.means[worse])
-        return min(length, interval.at(gap, log_share, "upper")[1] + interval.hair)
+        return NumberMean(self._gap(better, worse)).interval(log_share, "upper")[1]
 
-    def ranks(self, log_level: float, forecast: Any, alike: bool) -> Ranks:
-        """Refused when the question is bound: sums do not say how often one beats the other."""
-        raise QuestionRefused("ranks can only be claimed for conditions")
+    def ranks(self, log_level: float, forecast: Forecast | None, alike: bool) -> Ranks:
+        """By Holm's method over bets on all differences."""
+        count = self.count
+        if count < 2:
+            return Ranks(frozenset(), count)
+        logs, each = np.zeros((count, count)), log_level - math.log(count * (count - 1))
+        for i, j in _ordered_pairs(count):
+            logs[i, j] = self._gap(i, j).log_p_value(0.0, each)
+        return rank(logs, log_level, forecast)
+
+    @property
+    def statistics(self) -> npt.NDArray[np.float64]:
+        """How much better each is than each other, in standard errors of the difference."""
+        found = np.zeros((self.count, self.count))
+        for i, j in _ordered_pairs(self.count):
+            gap = self._gap(i, j)
+            found[i, j] = (gap.mean - 0.5) * math.sqrt(max(self.n - 1, 1) / gap.central[0])
+        return found
+
+    def _gap(self, i: int, j: int) -> PowerBets:
+        """The difference of two; each pair was read once."""
+        return self.gaps[i, j] if (i, j) in self.gaps else self.gaps[j, i].mirrored
+
+
+def _ordered_pairs(count: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(count) for j in range(count) if i != j]

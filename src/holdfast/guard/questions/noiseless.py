@@ -6,15 +6,17 @@ but the sums of the rows is public.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.accounting.costs import ZCDP
-from holdfast.bounds.one_question.means import Side
+from holdfast.bounds.one_question.means import MEAN_FAMILIES, Side
 from holdfast.core import arguments
 from holdfast.data.expressions import tree
 from holdfast.data.schema import Schema
-from holdfast.data.statistics import UNIT, Count, FixedSum, Present, Statistic
+from holdfast.data.statistics import UNIT, Count, FixedSum, PowerSum, Present, Statistic
 from holdfast.data.values import Summary
 from holdfast.errors import InvalidParameter
 from holdfast.guard.questions.base import Bound, Measured, Settled, Situation
@@ -22,8 +24,9 @@ from holdfast.guard.questions.expressions import Spelled
 from holdfast.holdout.error_budget import Message, log_cell_weight
 from holdfast.holdout.intervals.conditional import conditional_mean
 from holdfast.holdout.intervals.paired import MixtureBets
+from holdfast.holdout.intervals.power_sums import LARGE_PART, POWERS, SMALL_PART, NumberMean, PowerBets, meet
 from holdfast.holdout.intervals.procedure import OnRows
-from holdfast.holdout.questions import Guess, MeanQuestion, OneSided, Signs
+from holdfast.holdout.questions import Guess, MeanQuestion, OneSided, Signs, refuse_unreachable
 from holdfast.holdout.transcript import THEOREM, Exact, Outcome
 
 if TYPE_CHECKING:
@@ -37,7 +40,9 @@ def look(kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Gu
         return PairLook(kind, rows, question, asked, schema)
     if any(one.where_present for one in rows):
         return PresentLook(kind, rows, question, asked, schema)
-    return Look(kind, rows, question, asked)
+    if all(one.binary for one in rows):
+        return Look(kind, rows, question, asked)
+    return NumberLook(kind, rows, question, asked, schema)
 
 
 def shown(
@@ -93,7 +98,7 @@ class Look(Bound):
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
         """Decide pass or fail at this question's error allocation, and return what is shown."""
         share = situation.staked_share(self.stake)
-        risk = self._question.risk(self._asked, share) if self.risk is None else self.risk
+        risk = self._question.risk(self._asked, self._shown_share(share)) if self.risk is None else self.risk
         return shown(self._decide(prepared, situation.n, share), share, situation, risk, self.stake)
 
     def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
@@ -110,27 +115,34 @@ class Look(Bound):
         """Return how far the truth can be from a guess that passes: its tolerance. None for a claim."""
         if not isinstance(self._asked, Guess):
             return None
-        return self._question.tolerance(self._asked, situation.staked_share(self.stake))
+        return self._question.tolerance(self._asked, self._share_of(situation))
 
     def least_tolerance(self, situation: Situation) -> float | None:
         """Return the least tolerance that the guess could pass with; None for a claim."""
         if not isinstance(self._asked, Guess):
             return None
-        return self._question.least_tolerance(self._asked.guess, situation.staked_share(self.stake))
+        return self._question.least_tolerance(self._asked.guess, self._share_of(situation))
 
     def passes_within(self, situation: Situation) -> tuple[float, float] | None:
         """By the interval, which is a function of the mean."""
         if not isinstance(self._asked, Guess):
             return None
-        return self._question.passes_within(self._asked, situation.staked_share(self.stake))
+        return self._question.passes_within(self._asked, self._share_of(situation))
 
     def near_failure(self, situation: Situation) -> Message | None:
         """The cell next to what passes, on the side where the truth is expected; None for a claim."""
-        asked, share = self._asked, situation.staked_share(self.stake)
+        asked, share = self._asked, self._share_of(situation)
         if not isinstance(asked, Guess):
             return None
         weight = log_cell_weight(1 if asked.side == "above" else -1, asked.side) if asked.show_value else 0.0
         return Message(False, weight, self._question.risk(asked, share) if self.risk is None else self.risk)
+
+    def _share_of(self, situation: Situation) -> float:
+        return self._shown_share(situation.staked_share(self.stake))
+
+    def _shown_share(self, share: float) -> float:
+        """The part of a share at which is decided what is shown before the end."""
+        return share
 
     def _sums(self, measured: Measured, n: int) -> Summary:
         if len(self._rows) == 1:
@@ -138,6 +150,66 @@ class Look(Bound):
         length = self._question.high
         total = length * ((measured[0][0] - measured[1][0]) / UNIT)
         return Summary(n, -length, length, total, float("nan"), False)
+
+
+class NumberLook(Look):
+    """The same about numbers: besides their sum, what their powers add up to decides.
+
+    A comparison and a claim are decided by bets (`PowerBets`) that need no order of the rows, cut by the interval that
+    knows the range alone. A check shows what follows from the mean alone, by the interval of that, at 7/8 of the share;
+    the bets have the rest, and what is revealed at the end lies inside both.
+    """
+
+    def __init__(
+        self, kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided, schema: Schema
+    ) -> None:
+        super().__init__(kind, rows, question, asked)
+        self._by_mean = len(rows) == 1 and isinstance(asked, Guess)
+        if not self._by_mean:
+            self._question = replace(question, family="betting")
+        self.statistics = (*self.statistics, *power_sums(rows))
+        for statistic in self.statistics:
+            statistic.plan(schema)  # an expression whose powers are too large is refused here
+
+    def by_range(self) -> Bound:
+        """Return the question as versions decided it that knew the sum alone."""
+        asked, question = self._asked, replace(self._question, family="auto")
+        return Look(self.kind, self._rows, question, asked).weighed(self.risk, self.stake)
+
+    def _shown_share(self, share: float) -> float:
+        return share - LARGE_PART if self._by_mean else share
+
+    def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
+        bets = power_bets(self._rows, measured, n)
+        if not self._by_mean:
+            return self._decide_by_bets(NumberMean(bets), share)
+        outcome = super()._decide(measured, n, self._shown_share(share))
+        assert outcome.exact is not None
+        assert outcome.exact.interval is not None
+        exact = meet(outcome.exact.interval, bets.interval(share - SMALL_PART))
+        return replace(outcome, exact=Exact(outcome.exact.value, exact))
+
+    def _decide_by_bets(self, rows: NumberMean, share: float) -> Outcome:
+        asked, question = self._asked, self._question
+        if isinstance(asked, Guess):
+            return question.decide_check(rows, asked, share)
+        refuse_unreachable(question.interval(MEAN_FAMILIES["kl"]), asked, share)
+        return question.decide_claim(rows, asked, share)
+
+
+def power_sums(rows: Sequence[Spelled]) -> tuple[PowerSum, ...]:
+    """The powers of a number, or of the difference of two, that bets need next to the sums."""
+    first, second = rows[0].fixed_sum, rows[1].fixed_sum if len(rows) > 1 else None
+    return tuple(PowerSum(first, power, second) for power in range(2, POWERS + 1))
+
+
+def power_bets(rows: Sequence[Spelled], measured: Measured, n: int) -> PowerBets:
+    """Bets on a number or on the difference of two, from their sums and what `power_sums` asked for."""
+    low, high = rows[0].low, rows[0].high
+    sums, powers = [total for (total,) in measured[: len(rows)]], [total for (total,) in measured[len(rows) :]]
+    if len(rows) == 1:
+        return PowerBets.of([sums[0], *powers], n, low, high)
+    return PowerBets.of([Fraction(sums[0] - sums[1] + n * UNIT, 2), *powers], n, low - high, high - low)
 
 
 class PresentLook(Look):

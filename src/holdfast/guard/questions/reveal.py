@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
     from holdfast.guard.state import Progress
 
+_BY_POWERS = 3
+"""The first format of an entry in which questions about numbers are decided by more than their sums."""
 _ROUNDED = 2e-6
 """Earlier versions kept a share to six digits: a little less is on the safe side."""
 
@@ -90,6 +92,8 @@ class Ending(Bound):
             bound = None if again is None else again.bind(schema, self._n, self._policy)
             if bound is not None and bound.digest != body["digest"]:  # another question than the one that was paid for
                 bound = None
+            if bound is not None and body.get("format", 1) < _BY_POWERS:
+                bound = bound.by_range()  # the share has paid for the procedure of then
         except (HoldfastError, KeyError, TypeError):  # rules have changed since: it stays as it was answered
             bound = None
         return Past(entry, bound, log_share)
