@@ -262,8 +262,8 @@ def test_no_answer_fits_a_guard_that_cannot_be_read(facts: Any) -> None:
 
 def test_a_question_of_a_kind_that_is_not_known_here_has_no_digest() -> None:
     standing = Standing(Schema({"age": "integer not null"}), 100, Policy())
-    assert standing.digest({"kind": "median", "expression": "age"}) is None
-    assert standing.digest(CHECK) is not None
+    assert standing.digests({"kind": "median", "expression": "age"}) is None
+    assert standing.digests(CHECK) is not None
 
 
 @pytest.mark.parametrize("answer", [7, "receipt", [1], {"receipt": 7}], ids=repr)

@@ -239,6 +239,34 @@ def test_two_phases(tmp_path: Path) -> None:
         assert adds_up(store)
 
 
+def test_the_same_final_in_the_next_phase_reads_the_next_reserve(tmp_path: Path) -> None:
+    with open_store(tmp_path / "ledger.db") as store:
+        guard = Guard.open(store, sample(), Policy(questions=10, reserve=[0.3, 0.3], final=0.6))
+        parts = of(guard).reserves
+        words = final(CANDIDATES, claims="winner")
+        with pytest.raises(QuestionRefused, match="phase must be that of the next final, 1, got 2; nothing was spent"):
+            guard.ask(final(CANDIDATES, claims="winner", phase=2))
+        first = guard.ask(words, key="one")
+        assert guard.ask(words, key="one").repeated, "a retry is not the next phase"
+        assert not guard.estimate(words).repeated
+        assert guard.ask(final(CANDIDATES, claims="winner", phase=1)).repeated
+        second = guard.ask(words, key="two")
+        assert not second.repeated
+        assert (first.details["phase"], second.details["phase"], second.details["phases"]) == (1, 2, 2)
+        for done, part in ((first, parts[0]), (second, parts[1])):
+            inside = np.isin(ROWS["id"], list(ids(part)))
+            assert done.value["best"] == float(np.mean(ROWS["best"][inside]))
+        assert guard.ask(words, key="one").value == first.value
+        again = guard.ask(words)
+        assert again.repeated, "after the last phase it is that of the last one"
+        assert again.value == second.value
+        entries = [entry for entry in guard.ledger.entries(2) if entry.kind == "answered"]
+        assert ["phase" in entry.body["question"] for entry in entries] == [False, True], "as before in the first"
+        with pytest.raises(InvalidParameter, match="phase"):
+            guard.ask(final(CANDIDATES, phase=3))
+        assert adds_up(store)
+
+
 def test_ranks_on_a_reserve_are_weighted_by_the_explored_rows(salted: None) -> None:
     """As in a holdout with a reserve: the same weighted Holm, on the same rows."""
     rng = np.random.default_rng(8)

@@ -308,13 +308,13 @@ class Standing:
                 "the server's description of the guard cannot be read, so its answers cannot be checked"
             ) from None
 
-    def digest(self, question: Mapping[str, Any]) -> str | None:
-        """Return the digest of a question; None where it cannot be worked out with what is installed here.
+    def digests(self, question: Mapping[str, Any]) -> tuple[str, ...] | None:
+        """Return the digests that a question can have, one for each phase; None where they cannot be worked out here.
 
         Examples
         --------
         >>> people = Standing(Schema({"age": "integer not null"}), 100, Policy())
-        >>> people.digest({"kind": "check", "expression": "age<40", "guess": 0.5}) == people.digest(
+        >>> people.digests({"kind": "check", "expression": "age<40", "guess": 0.5}) == people.digests(
         ...     {"kind": "check", "expression": "age < 40.0", "guess": 0.5}
         ... )
         True
@@ -325,7 +325,8 @@ class Standing:
             return None
         try:
             bound = made.bind(self.schema, self.n, self.policy)
-            return (bound.over(self.epochs) if self.epochs > 1 else bound).digest
+            bound = bound.over(self.epochs) if self.epochs > 1 else bound
+            return tuple(one.digest for one in bound.phases())
         except ModuleNotFoundError:  # expressions as text are read by the extra `tables`
             return None
         except HoldfastError:
@@ -342,12 +343,12 @@ class Asked:
     def require(self, receipt: Receipt, question: Mapping[str, Any]) -> None:
         """Refuse a receipt that is not to this question."""
         standing = self._standing
-        if standing is not None and standing.digest(question) == receipt.question:
+        if standing is not None and receipt.question in (standing.digests(question) or ()):
             return
         # Looked up anew: costs that a question leaves open are the policy's, which a steward may have overridden.
         standing = self._standing = Standing.of(self._describe())
-        expected = standing.digest(question)
-        if expected is not None and expected != receipt.question:
+        expected = standing.digests(question)
+        if expected is not None and receipt.question not in expected:
             raise ReceiptInvalid(
                 "the answer has a valid signature, but it answers another question than the one that was asked"
             )

@@ -22,6 +22,7 @@ from holdfast.guard.pipeline import (
     bind,
     charge,
     find_answer,
+    in_phase,
     situation_of,
     state_of,
 )
@@ -161,7 +162,8 @@ class Estimate:
 
 def of_question(ledger: Ledger, request: Request, followers: tuple[Ledger, ...] = ()) -> Estimate:
     """What a question of a guard would cost and give; with the ledgers of later epochs, a question about all epochs."""
-    bound = bind(request, ledger.look(partial(state_of, followers=followers)))
+    state = ledger.look(partial(state_of, followers=followers))
+    bound = ledger.look(partial(in_phase, state=state, request=bind(request, state)))
     return ledger.look(partial(estimate, request=bound))
 
 

@@ -415,8 +415,8 @@ def _require_alone(requests: Sequence[Request]) -> None:
             raise QuestionRefused(f"a {kind.kind} must be asked alone, after all other questions; nothing was spent")
 
 
-_Look = Callable[[Callable[[View], Entry | None]], Entry | None]
-"""Reads an entry in a view of the ledger."""
+_Look = Callable[[Callable[[View], Any]], Any]
+"""Reads in a view of the ledger."""
 
 
 def _bind(batch: Batch, item: _Item, state: GuardState, look: _Look) -> None:
@@ -425,7 +425,7 @@ def _bind(batch: Batch, item: _Item, state: GuardState, look: _Look) -> None:
     def step() -> None:
         checkpoint()
         try:
-            item.checked = bind(item.request, state)
+            item.checked = look(partial(in_phase, state=state, request=bind(item.request, state)))
         except (InvalidParameter, QuestionRefused):
             entry = look(partial(find_retried, state=state, request=item.request))
             if entry is None:
@@ -640,6 +640,23 @@ def bind(request: Request, state: GuardState) -> BoundRequest:
     return BoundRequest(bound, analyst, request.key, state.overrides, owner, earlier, followers)
 
 
+def in_phase(view: View, state: GuardState, request: BoundRequest) -> BoundRequest:
+    """Return the question in the phase that is under way, or in the one that its key stands for.
+
+    A retry with its key gets the stored answer, also where that one has ended a phase. After the last phase it is that
+    of the last one.
+    """
+    phases = request.bound.phases()
+    if len(phases) == 1:
+        return replace(request, bound=phases[0])
+    entry = None if request.key is None else view.find_key(request.analyst, request.key)
+    for one in phases if entry is not None else ():
+        if entry is not None and one.digest == entry.body["digest"]:
+            return replace(request, bound=one)
+    finals = Accounts.of(view, state.policy, request.analyst).acting(state.policy).progress.finals
+    return replace(request, bound=phases[min(finals, len(phases) - 1)])
+
+
 def _steward_may(policy: Policy, question: Question) -> bool:
     """Whether it is a steward's to ask, whatever the kinds: where nothing but checks without noise would be shown."""
     shared = policy.histories == "together" and policy.holdout == "guess-and-check"
@@ -692,7 +709,7 @@ def find_retried(view: View, state: GuardState, request: Request) -> Entry | Non
     for question, schema in _as_earlier(request.question, state.schema):
         with suppress(HoldfastError):
             bound = question.bind(schema, state.explored, state.policy).by(request.analyst)
-            if bound.digest == entry.body["digest"]:
+            if any(one.digest == entry.body["digest"] for one in bound.phases()):
                 return entry
     return None
 

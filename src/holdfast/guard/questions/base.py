@@ -204,6 +204,10 @@ class Bound(ABC):
         self.question = {**self.question, "epochs": epochs}
         return self
 
+    def phases(self) -> Sequence[Bound]:
+        """Return the question in each phase that it can be about; most kinds know no phases."""
+        return (self,)
+
     def by(self, analyst: str) -> Bound:
         """Return the question as this analyst asks it; the same for most kinds, whoever asks."""
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,15 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.bounds.one_question.means import Side
+from holdfast.core import arguments
 from holdfast.data.expressions import tree
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, Count, Statistic
 from holdfast.errors import InvalidParameter, QuestionRefused
+from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.questions.base import Bound, Question, Settled, Situation
 from holdfast.guard.questions.best import CandidateList, SmallerIsBetter, candidate_rows
 from holdfast.guard.questions.expressions import Spelled
-from holdfast.guard.questions.fields import ChoiceInput, Default, High, Low
+from holdfast.guard.questions.fields import ChoiceInput, Default, High, Low, NumberInput
 from holdfast.guard.questions.noiseless import power_bets, power_sums, with_default
 from holdfast.guard.questions.reveal import Ending, revealed_words
 from holdfast.guard.questions.words import number
@@ -30,6 +33,7 @@ from holdfast.holdout.transcript import THEOREM
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
+    from holdfast.guard.state import Progress
 
 _MOST_RANKED = 60
 
@@ -83,6 +87,15 @@ class Final(Question):
     low: Low = None
     high: High = None
     default: Default = None
+    phase: Annotated[
+        int | None,
+        NumberInput(
+            label="Phase",
+            help="Which phase this final ends, counted from 1, where rows are reserved for several (default: the one "
+            "that is under way). Each phase has its own reserved rows.",
+            at_least=1,
+        ),
+    ] = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against the schema and the policy."""
@@ -94,7 +107,9 @@ class Final(Question):
                 f"claims must not contain ranks for more than {_MOST_RANKED} candidates, got {len(rows)}, because "
                 "every pair is compared; leave some out, or claim the winner; nothing was spent"
             )
-        return Finale(rows, self.claims, bool(self.smaller_is_better), schema, n, policy)
+        phases = max(1, len(policy.reserve_parts))
+        phase = None if self.phase is None else arguments.whole("phase", self.phase, at_least=1, at_most=phases)
+        return Finale(rows, self.claims, bool(self.smaller_is_better), schema, n, policy, phase)
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
@@ -116,7 +131,14 @@ class Finale(Ending):
     """Finalists, ready to be shown."""
 
     def __init__(
-        self, rows: Mapping[str, Spelled], claims: str, smaller: bool, schema: Schema, n: int, policy: Policy
+        self,
+        rows: Mapping[str, Spelled],
+        claims: str,
+        smaller: bool,
+        schema: Schema,
+        n: int,
+        policy: Policy,
+        phase: int | None = None,
     ) -> None:
         super().__init__(schema, n, policy)
         self.question = {
@@ -132,6 +154,28 @@ class Finale(Ending):
             one.fixed_sum.plan(schema)
             for power in () if self._binary else power_sums((one,)):
                 power.plan(schema)
+        self._phase = phase
+        if phase is not None and phase > 1:  # earlier versions knew no phases: the first one is not named
+            self.question["phase"] = phase
+
+    def phases(self) -> Sequence[Bound]:
+        """Return it in the phase that was named, or else in each."""
+        if self._phase is not None:
+            return (self,)
+        found = []
+        for phase in range(1, max(1, len(self._policy.reserve_parts)) + 1):
+            one = copy.copy(self)
+            one._phase, one.question = phase, {**self.question, **({"phase": phase} if phase > 1 else {})}
+            found.append(one)
+        return found
+
+    def read_history(self, ledger: Ledger, progress: Progress) -> None:
+        """Find the answers that will be revealed; refuse another phase than the one under way."""
+        super().read_history(ledger, progress)
+        if self._phase not in (None, self._finals + 1):
+            raise QuestionRefused(
+                f"phase must be that of the next final, {self._finals + 1}, got {self._phase}; nothing was spent"
+            )
 
     def gather(self, sample: Sample) -> Any:
         """The columns of earlier questions, those of the finalists on the rows that the final is about, and a forecast.
@@ -222,6 +266,8 @@ class Finale(Ending):
         plain = found.to_dict()
         details = {name: plain[name] for name in ("winner", "winner_interval", "loss_at_most", "ranks", "better", "n")}
         details["claims"] = self._claims
+        if len(self._policy.reserve_parts) > 1:
+            details |= {"phase": self._finals + 1, "phases": len(self._policy.reserve_parts)}
         details["revealed"] = self.revealed(past, situation)
         return Settled(plain["values"], plain["interval"], guarantee, None, None, details, asked=0, finishes=True)
 
