@@ -24,9 +24,9 @@ _CAP = 0.95  # the largest part of the capital that one bet may lose
 _FIRST = 2.0  # the smallest bet, in units of sqrt(2 ln(1/tail)/n)
 _LARGEST = 4.0  # bets are doubled up to this one: for values within a hundredth of the range
 _MOST_BETS = 20
-_TRIED = 96  # distances from the mean that are tried at first
-_WIDTH = 1e-7  # ends are found to this part of the range, or of their distance from the mean
-_HALVINGS = 60
+_TRIED = 64  # distances from the mean that are tried at once
+_ROUNDS = 4  # each among those between two of the round before: to about a millionth of the distance
+_WIDTH = 1e-7  # means nearer to an end of the range have no limit there
 _ROUNDED = 1e-11  # more than a sum of logarithms, divided by the rows, is off by because of rounding
 SMALL_PART = math.log(8.0) + 1e-12
 """`ln` of what a share is divided by for the second of two intervals that are both to hold."""
@@ -137,20 +137,14 @@ class PowerBets:
         """The largest point that was found to be left out; 0 where none was."""
         if self.mean <= _WIDTH:
             return 0.0
-        tried = np.geomspace(_WIDTH * 1e-2, self.mean, _TRIED)
-        out = np.flatnonzero(self._log_capital(tried, log_tail) >= -log_tail)
-        if not out.size:
-            return 0.0
-        far = float(tried[out[0]])
-        near = float(tried[out[0] - 1]) if out[0] else 0.0
-        for _ in range(_HALVINGS):
-            if far - near <= _WIDTH * min(1.0, 1e4 * far):
-                break
-            middle = (near + far) / 2
-            if self._log_capital(np.array([middle]), log_tail)[0] >= -log_tail:
-                far = middle
-            else:
-                near = middle
+        tried, near, far = np.geomspace(_WIDTH * 1e-2, self.mean, _TRIED), 0.0, math.inf
+        for _ in range(_ROUNDS):
+            out = np.flatnonzero(self._log_capital(tried, log_tail) >= -log_tail)
+            if out.size:
+                near, far = float(tried[out[0] - 1]) if out[0] else near, float(tried[out[0]])
+            if far == math.inf:
+                return 0.0
+            tried = np.linspace(near, far, _TRIED)[1:]
         return max(0.0, self.mean - far)
 
     def _log_capital(self, distances: Array, log_tail: float) -> Array:
