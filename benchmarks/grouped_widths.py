@@ -4,7 +4,9 @@
 
 Without noise: tables whose groups are guessed well, revealed by `close`, next to exact intervals at an equal part of
 the failure probability for each cell. With noise: the interval about the rows, next to what OpenDP says of its own
-noise at the same epsilon, for neighbours that replace one row, and for as many cells at once. Prints each ratio.
+noise at the same epsilon, for neighbours that replace one row, and for as many cells at once. Means of groups are next
+to the quotients that OpenDP's accuracies of two noisy sums for each group leave possible. OpenDP states no accuracy of
+a median that it releases, so medians are next to the steps of their grid. Prints each ratio, and each half-width.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from holdfast.accounting import PureDP
 from holdfast.bounds.one_question.means import clopper_pearson
 from holdfast.core.extras import named_extras
 from holdfast.guard import Guard, Policy
+from holdfast.guard.questions.noisy import ratio_ends
 
 ROWS, BETA = 60_000, 0.05
 
@@ -82,6 +85,47 @@ def against_opendp(groups: int, epsilon: float) -> float:
     return float((high - low) / 2 / accuracy)
 
 
+def means_against_opendp(groups: int, epsilon: float) -> float:
+    """The widest interval about the rows of a table of means, divided by that of OpenDP's noise on the same sums."""
+    with named_extras():
+        from opendp.accuracy import laplacian_scale_to_accuracy
+        from opendp.mod import enable_features
+
+    enable_features("contrib")
+    rows, group, _, names = sample(groups)
+    values = np.random.default_rng(1).beta(2, 5, ROWS)
+    rows = hf.data.table({"g": [names[at] for at in group], "y": values.tolist()})
+    cost = PureDP(epsilon)
+    columns = {"g": {"categories": names}, "y": {"low": 0, "high": 1}}
+    guard = Guard.open(None, rows, Policy(questions=4, privacy=cost, spend=cost, columns=columns))
+    ends = guard.ask(hf.guard.table(["g"], "y")).details["about_rows"]["interval"]
+    accuracy = laplacian_scale_to_accuracy(2.0 / epsilon, BETA / (2 * groups))  # a row counts in both sums of its cell
+    theirs = []
+    for name in range(groups):
+        inside = values[group == name]
+        low, high = ratio_ends(float(inside.sum()), float((1 - inside).sum()), accuracy)
+        theirs.append(high - low)
+    return float(np.mean([high - low for low, high in ends.values()]) / np.mean(theirs))
+
+
+def median_widths(groups: int, epsilon: float) -> tuple[float, float]:
+    """Half of the widest interval about the rows of a median, and of that about the population; the range is 1."""
+    _, group, _, names = sample(groups)
+    values = np.random.default_rng(1).beta(2, 5, ROWS)
+    rows = hf.data.table({"g": [names[at] for at in group], "y": values.tolist()})
+    cost = PureDP(epsilon)
+    columns = {"g": {"categories": names}, "y": {"low": 0, "high": 1}}
+    guard = Guard.open(None, rows, Policy(questions=4, privacy=cost, spend=cost, columns=columns))
+    if groups == 1:
+        answer = guard.ask(hf.guard.quantile("y", 0.5))
+        both = [[answer.details["about_rows"]["interval"]], [answer.interval]]
+    else:
+        answer = guard.ask(hf.guard.table(["g"], "y", q=0.5))
+        both = [list(answer.details["about_rows"]["interval"].values()), list(answer.interval.values())]
+    about, population = (max(high - low for low, high in ends) / 2 for ends in both)
+    return about, population
+
+
 def main() -> None:
     """Print every ratio."""
     for groups, tables in ((2, 1), (12, 1), (12, 10)):
@@ -94,6 +138,17 @@ def main() -> None:
         for epsilon in (0.1, 1.0):
             ratio = against_opendp(groups, epsilon)
             print(f"{groups} counts, epsilon {epsilon:g}, about the rows: {ratio:.3f} times OpenDP")
+    for groups in (2, 12):
+        for epsilon in (0.1, 1.0):
+            ratio = means_against_opendp(groups, epsilon)
+            print(f"means of {groups} groups, epsilon {epsilon:g}, about the rows: {ratio:.3f} times OpenDP")
+    for groups in (1, 2, 12):
+        for epsilon in (0.2, 1.0, 5.0):
+            about, population = median_widths(groups, epsilon)
+            print(
+                f"medians of {groups} groups, epsilon {epsilon:g}: within {about:.4f} about the rows, {population:.4f} "
+                "about the population, of a range of 1 whose steps are 0.0039"
+            )
 
 
 if __name__ == "__main__":

@@ -229,27 +229,134 @@ def test_an_adaptive_analyst_finds_no_interval_that_misses(wrong: bool, monkeypa
 # With noise
 
 
-def covered(bound: Bound, policy: Policy, draw: Callable[[], list[tuple[int, ...]]], n: int, truth: float) -> int:
-    """How many of 400 private answers to fresh samples miss the truth."""
-    budget, source, misses = GuardBudget(n, policy), Seeded(3), 0
+def covered(
+    bound: Bound, policy: Policy, draw: Callable[[], np.ndarray[Any, Any]], n: int, truth: float
+) -> tuple[int, int]:
+    """How many of 400 private answers to fresh samples miss the truth, and how many the median of their rows."""
+    budget, source, misses, of_rows = GuardBudget(n, policy), Seeded(3), 0, 0
     for _ in range(400):
-        settled = bound.settle(draw(), Situation(budget, Progress(), None, source))
+        values = draw()
+        settled = bound.settle(counted(bound, values), Situation(budget, Progress(), None, source))
         low, high = settled.interval
         assert low <= settled.value <= high
         misses += not low <= truth <= high
-    return misses
+        low, high = settled.details["about_rows"]["interval"]
+        of_rows += not low <= np.quantile(values, 0.5, method="inverted_cdf") <= high
+    return misses, of_rows
 
 
 @pytest.mark.parametrize("cost", [PureDP(0.02), ZCDP(1e-6)])
 @pytest.mark.parametrize("wrong", [False, True])
 def test_private_intervals_include_the_noise(cost: Any, wrong: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = Policy(questions=1, confidence=0.9, privacy=cost, spend=cost, kinds=["quantile"])
+    policy = Policy(questions=1, confidence=0.9, privacy=cost, spend=cost, kinds=("quantile",))
     rng, n = np.random.default_rng(5), 20_000
     bound = Quantile("x", 0.5, 0, 10).bind(SCHEMA, n, policy)
     if wrong:  # the noise is drawn, and the interval does not know of it
         monkeypatch.setattr(type(bound._noise), "half_width", lambda *_: 0.0)  # type: ignore[attr-defined]
-    misses = covered(bound, policy, lambda: counted(bound, rng.random(n) * 10), n, 5.0)
-    assert (misses > most_misses(400, 0.1)) is wrong
+    for misses in covered(bound, policy, lambda: rng.random(n) * 10, n, 5.0):
+        assert (misses > most_misses(400, 0.1)) is wrong
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_the_interval_about_the_rows_holds_where_little_noise_makes_it_narrow(wrong: bool) -> None:
+    """Rows of a lumpy distribution whose median lies on an atom; the wrong version is about the level next to it."""
+    cost = PureDP(0.5)
+    policy = Policy(questions=1, confidence=0.8, privacy=cost, spend=cost)
+    n, rng = 5000, np.random.default_rng(8)
+    values = np.where(rng.random(n) < 0.3, 20.0, rng.lognormal(3, 0.7, n)).clip(0, 100)
+    bound = Quantile("x", 0.62, 0, 100).bind(SCHEMA, n, policy)
+    budget, source, measured = GuardBudget(n, policy), Seeded(4), counted(bound, values)
+    truth = float(np.quantile(values, 0.72 if wrong else 0.62, method="inverted_cdf"))
+    misses, widths = 0, []
+    for _ in range(400):
+        settled = bound.settle(measured, Situation(budget, Progress(), None, source))
+        low, high = settled.details["about_rows"]["interval"]
+        misses += not low <= truth <= high
+        widths.append(high - low)
+    assert (misses > most_misses(400, 0.2)) is wrong
+    assert np.mean(widths) < 10
+
+
+def test_the_interval_about_the_rows_narrows_with_the_spend_although_that_about_the_population_is_vacuous() -> None:
+    """Before, two searches for the ends about the population never came near the median: 6.25 at every spend."""
+    n = 20_000
+    values = np.random.default_rng(1).lognormal(3, 0.7, n).clip(0, 100)
+    halves = []
+    for spend in (0.05, 0.2, 1.0, 5.0):
+        policy = Policy(questions=20, privacy=PureDP(5.0), spend=PureDP(spend))
+        bound = Quantile("x", 0.5, 0, 100).bind(SCHEMA, n, policy)
+        situation = Situation(GuardBudget(n, policy), Progress(), None, Seeded(6))
+        settled = bound.settle(counted(bound, values), situation)
+        low, high = settled.details["about_rows"]["interval"]
+        assert settled.interval == [0, 100]
+        assert low <= np.median(values) <= high
+        halves.append((high - low) / 2)
+    assert halves == sorted(halves, reverse=True)
+    assert halves[1] < 2
+    assert halves[-1] <= 100 / module._STEPS
+
+
+def test_a_value_is_near_the_median_where_noise_lets_no_interval_have_an_end() -> None:
+    values = np.random.default_rng(2).random(10_000) * 20
+    edges = module.grid_edges(0.0, 100.0)
+    counts = {edge: int(np.searchsorted(np.sort(values), edge, side="right")) for edge in edges}
+    value, ends, rows = module.search_quantile(counts, 10_000.0, (9000.0, 9000.0), 0.5, -5.0, 10_000, edges, float)
+    assert (ends, rows) == ([0, 100], [0, 100])
+    assert abs(value - np.median(values)) < 1
+
+
+def test_no_more_counts_are_released_than_were_paid_for_and_none_twice() -> None:
+    """Whatever the noisy counts say: values at random, and counts that lead the search astray."""
+    rng = np.random.default_rng(7)
+    edges = module.grid_edges(0.0, 256.0)
+    for _ in range(300):
+        n = int(rng.integers(20, 5000))
+        counts = dict(zip(edges[1:], np.sort(rng.integers(0, n + 1, module._STEPS)).tolist(), strict=True))
+        released = list[float]()
+
+        def noisy(count: int, released: list[float] = released, n: int = n) -> float:
+            released.append(float(rng.normal(count, n / 4) if rng.random() < 0.5 else rng.uniform(-n, 2 * n)))
+            return released[-1]
+
+        asked = list[float]()
+
+        class Counts(dict[float, int]):
+            def __getitem__(self, edge: float, asked: list[float] = asked) -> int:
+                asked.append(edge)
+                return super().__getitem__(edge)
+
+        total = None if rng.random() < 0.5 else float(rng.uniform(0, n))
+        room = float(rng.uniform(0, n / 2)), float(rng.uniform(0, n / 4))
+        q = float(rng.uniform(0.01, 0.99))
+        value, ends, rows = module.search_quantile(Counts(counts), total, room, q, -5.0, n, edges, noisy)
+        assert len(released) == len(asked) == len(set(asked)) <= module.COUNTS
+        assert ends[0] <= value <= ends[1]
+        assert rows[0] <= rows[1]
+
+
+@pytest.mark.parametrize("rows", [Quantile("x", 0.5, 0, 1), Quantile("y", 0.5, 0, 1, where_present=True)])
+def test_each_count_costs_its_part_of_the_whole(rows: Quantile) -> None:
+    for cost in (PureDP(0.3), ZCDP(0.07)):
+        bound = rows.bind(SCHEMA, 1000, Policy(questions=5, privacy=cost, spend=cost))
+        part = bound._noise.cost  # type: ignore[attr-defined]
+        parts = part.to_dict()["epsilon" if isinstance(cost, PureDP) else "rho"]
+        many = module.COUNTS + (rows.where_present is True)
+        assert parts * many <= cost.to_dict()["epsilon" if isinstance(cost, PureDP) else "rho"] * (1 + 1e-12)
+
+
+def test_without_noise_the_interval_about_the_rows_is_next_to_their_quantile() -> None:
+    rng = np.random.default_rng(3)
+    edges = module.grid_edges(0.0, 100.0)
+    for _ in range(100):
+        n, q = int(rng.integers(200, 3000)), float(rng.uniform(0.05, 0.95))
+        values = np.sort(rng.lognormal(3, 0.7, n).clip(0, 100))
+        counts = {edge: int(np.searchsorted(values, edge, side="right")) for edge in edges}
+        _, ends, rows = module.search_quantile(counts, None, (0.0, 0.0), q, -3.0, n, edges, float)
+        truth = float(np.quantile(values, q, method="inverted_cdf"))
+        assert rows[0] <= truth <= rows[1]
+        assert rows[1] - rows[0] <= 8 * (edges[1] - edges[0])
+        below, above = ranks(n, q, -3.0)
+        assert ends[0] <= values[below - 1] <= values[above - 1] <= ends[1]
 
 
 def test_a_private_answer_is_useful_paid_for_and_the_same_again() -> None:

@@ -61,9 +61,12 @@ if TYPE_CHECKING:
 _NAME = "order statistics"
 _MOST_STEPS = 32
 """Steps of the grid whose pairs a failed check may show, at most."""
-DEPTH = 8
-"""A private quantile is searched for by this many halvings of its range."""
-_STEPS = 2**DEPTH
+COUNTS = 14
+"""A private quantile is searched for by this many noisy counts at most."""
+_POPULATION_FIRST = 3
+"""How many times as much an end of the interval about the population matters to the search as one about the rows."""
+_STEPS = 256
+"""Equal steps of the range that it is searched on."""
 
 
 @dataclass(frozen=True)
@@ -237,15 +240,19 @@ class QuantileCheck(Bound):
 
 
 class PrivateQuantile(Bound):
-    """A quantile found by noisy counts: two binary searches over a declared grid, one for each end of the interval.
+    """A quantile found by noisy counts: a joint search over a declared grid for the four ends of its two intervals.
 
-    The range is cut into 256 equal steps. A search asks 8 times how many rows are at or below a step of the grid, and
-    each count carries fresh noise. Replacing a row moves a count by at most one, so the 16 counts (17 with the number
-    of rows that have a value) are released at equal parts of the cost and compose to it, whatever thresholds the noisy
-    counts lead to. Except with the share for noise, all of them are within `off` of the truth. The first search looks
-    for the highest step that is shown to be below the quantile (a noisy count below `a - off`), the second for the
-    lowest that is shown to be at or above it (a noisy count of at least `b + off`). What a count shows is true
-    wherever the search went, so the interval holds even where noise led it astray: it is then only wider.
+    The range is cut into 256 equal steps. A count is how many rows are at or below a step of the grid, with fresh
+    noise. Replacing a row moves it by at most one. At most 14 counts are released (15 with the number of rows that
+    have a value), each at an equal part of the cost, so that together they cost at most the whole, whatever thresholds
+    the noisy counts lead to. Except with the share for noise, all of them are within `off` of the truth, and except
+    with that of the interval about the rows within `near`. A step is shown to be below the quantile of the population
+    by a noisy count below `a - off`, and to be at or above it by one of at least `b + off`; and likewise for the
+    quantile of the rows, by `near` and their own rank. So each end is where the noisy counts cross a target, and each
+    count halves the bracket of the target whose end is known worst, next to the length of its interval; it narrows
+    those of the other targets too. An end about the population that no count could show is not searched for, and in the
+    place of one about the rows the quantile itself is. What a count shows is true wherever the search went, so both
+    intervals hold even where noise led it astray: they are then only wider.
     """
 
     def __init__(self, rows: Spelled, q: float, cost: Cost, n: int, schema: Schema) -> None:
@@ -256,7 +263,7 @@ class PrivateQuantile(Bound):
         self._thresholds = tuple(self._edges[1:-1])
         self.statistics = (QuantileCounts(rows.expression.node, self._thresholds),)
         self.statistics[0].plan(schema)
-        self._releases = 2 * DEPTH + (1 if rows.where_present else 0)
+        self._releases = COUNTS + (1 if rows.where_present else 0)
         self._noise = noise_for(cost, n, means=self._releases)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
@@ -320,7 +327,7 @@ def even_half_width(
     --------
     >>> edges = grid_edges(0.0, 256.0)
     >>> [even_half_width(10_000, 0.5, -5.0, edges, off, None) for off in (0.0, 500.0)]
-    [4.0, 17.0]
+    [4.0, 19.0]
     """
     many = n if rows is None else rows
     counts = {edge: many * step // _STEPS for step, edge in enumerate(edges)}
@@ -359,24 +366,51 @@ def search_quantile(
         total = noisy_total
         fewest, most = max(0, math.ceil(total - off)), min(n, math.floor(total + off))
     below, above = ranks(fewest, q, share)[0], ranks(most, q, share)[1]
-    seen = {0: 0.0, _STEPS: total}
-
-    def count_at(step: int) -> float:
-        seen[step] = noisy(counts[edges[step]])
-        return seen[step]
-
-    first = _search(lambda step: count_at(step) + off < below)
-    last = _search(lambda step: count_at(step) - off < above) + 1
-    lower, upper = edges[min(first, last - 1)], edges[max(first + 1, last)]
-    steps = sorted(seen)
-    rising = np.maximum.accumulate([seen[step] for step in steps])
-    value = float(np.interp(q * total, rising, [edges[step] for step in steps]))
     slack = 0.0 if noisy_total is None else near
-    under = [step for step in steps[:-1] if seen[step] + near < q * (total - slack) and step]
-    over = [step for step in steps[1:] if seen[step] - near >= q * (total + slack) and step < _STEPS]
-    first, last = max(under, default=0), min(over, default=_STEPS)
-    rows = [edges[min(first, last)], edges[max(first, last)]]
-    return min(max(value, lower), upper), [lower, upper], rows
+    population = below - off, above + off
+    rows = q * (total - slack) - near, q * (total + slack) + near
+    sought = [one if 0 < one <= total else q * total for one in rows]  # the value is read off the counts too
+    seen = _search(population, (sought[0], sought[1]), total, lambda step: noisy(counts[edges[step]]))
+
+    def ends(targets: tuple[float, float]) -> tuple[int, int]:
+        """The highest step that the counts show to be below the quantile, and the lowest at or above it."""
+        first = max((step for step, count in seen.items() if count < targets[0]), default=0)
+        return first, min((step for step, count in seen.items() if count >= targets[1]), default=_STEPS)
+
+    steps = [0, *sorted(seen), _STEPS]
+    rising = np.maximum.accumulate([0.0, *(seen[step] for step in steps[1:-1]), total])
+    value = float(np.interp(q * total, rising, [edges[step] for step in steps]))
+    first, last = ends(population)
+    lower, upper = edges[min(first, last - 1)], edges[max(first + 1, last)]
+    about = [edges[step] for step in sorted(ends(rows))]
+    return min(max(value, lower), upper), [lower, upper], about
+
+
+def _search(
+    population: tuple[float, float], rows: tuple[float, float], total: float, count_at: Callable[[int], float]
+) -> dict[int, float]:
+    """At most `COUNTS` noisy counts, by their steps, near where the counts cross the targets of each interval.
+
+    Counts rise with the steps, from 0 to the total. The bracket of a target is between which steps they cross it, as
+    far as noisy counts tell; a target that is not between 0 and the total is searched for by nobody.
+    """
+    whole = 0, _STEPS
+    brackets = {target: whole for target in (*population, *rows) if 0 < target <= total}
+    seen: dict[int, float] = {}
+    while len(seen) < COUNTS:
+        worst, step = 0.0, 0
+        for (lower, upper), weight in ((population, _POPULATION_FIRST), (rows, 1)):
+            length = brackets.get(upper, whole)[1] - brackets.get(lower, whole)[0]
+            for low, high in (brackets[target] for target in (lower, upper) if target in brackets):
+                if high - low > 1 and weight * (high - low) / length > worst:
+                    worst, step = weight * (high - low) / length, (low + high) // 2
+        if not worst:
+            break
+        seen[step] = count_at(step)
+        for target, (low, high) in brackets.items():
+            if low < step < high:
+                brackets[target] = (low, step) if seen[step] >= target else (step, high)
+    return seen
 
 
 def _steps(start: float, end: float, step: float) -> list[float]:
@@ -421,15 +455,6 @@ def _first(start: int, stop: int, holds: Any) -> int:
         else:
             start = middle + 1
     return start
-
-
-def _search(holds: Any) -> int:
-    """The last step of the grid at which a condition was found to hold, by halving; it is taken to hold at step 0."""
-    low, high = 0, _STEPS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
 
 
 def _counts(measured: Measured, thresholds: tuple[float, ...], default: float | None) -> tuple[dict[float, int], int]:

@@ -65,7 +65,7 @@ from holdfast.guard.questions.noisy import (
     too_few,
 )
 from holdfast.guard.questions.quantile import (
-    DEPTH,
+    COUNTS,
     even_half_width,
     grid_edges,
     require_counts,
@@ -390,7 +390,7 @@ class QuantileTable(_GroupTable):
         self.statistics: tuple[Statistic, ...] = (groups.measure(counted),)
         self.statistics[0].plan(schema)
         self._length = len(self._thresholds) + 2
-        self._releases = 2 * DEPTH + 1
+        self._releases = COUNTS + 1
         self._noise = noise_for(cost, n, means=2 * self._releases)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
