@@ -115,7 +115,18 @@ def test_without_a_row_key_digests_find_the_same_rows() -> None:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (hf.data.table({"wrong": [True], "item": ["a"]}, row_key="item"), "columns of the guard, in order: right bool"),
+        (
+            hf.data.table({"item": ["a"]}, row_key="item"),
+            r"columns of the guard: column 'right' \(boolean\) is missing; nothing",
+        ),
+        (
+            hf.data.table({"right": [True], "wrong": [1], "item": ["a"]}, row_key="item"),
+            "no others: it has no column 'wrong'",
+        ),
+        (
+            hf.data.table({"right": ["yes"], "item": ["a"]}, row_key="item"),
+            "column 'right' is boolean there, and text here",
+        ),
         (hf.data.table({"right": [True, None], "item": ["a", "b"]}, row_key="item"), "every row of column 'right'"),
         (hf.data.table({"right": [True], "item": ["a"]}), "new_rows must have a row_key"),
     ],
@@ -128,6 +139,54 @@ def test_rows_that_do_not_fit_change_nothing(rows: hf.data.Sample, words: str) -
         guard.extend(rows)
     assert guard.ledger.head() == head
     assert len(guard.epochs()) == 1
+
+
+def test_a_refused_extension_leaves_nothing_behind_and_the_next_one_opens(tmp_path: Path) -> None:
+    """Before, it left a chain without entries, and no later extension found the guard."""
+    with open_store(tmp_path / "ledger.db", key=tmp_path / "key.pem") as store:
+        guard = guard_of(1, store=store)
+        known = store.datasets()
+        repeated = hf.data.table({"right": [True], "item": ["item 7"]}, row_key="item")
+        with pytest.raises(LedgerConflict, match="item 7"):
+            epochs.extend(store, epochs.latest(store), repeated, guard.samples)
+        with pytest.raises(InvalidParameter, match="sample must be rows that this ledger"):
+            Guard.open(store, month(5))
+        assert store.datasets() == known
+        store.ledger("0" * 64).head()  # as an earlier version left it
+        assert epochs.latest(store).dataset == guard.dataset
+        epochs.extend(store, epochs.latest(store), month(1), guard.samples)
+        assert len(guard.epochs()) == 2
+        assert epochs.latest(store).look(GuardState.of).number == 2
+
+
+def test_columns_are_those_of_the_guard_in_any_order() -> None:
+    guard = guard_of(1)
+    plain = {"item": [f"new {i}" for i in range(ROWS)], "right": [True, True, True, False] * (ROWS // 4)}
+    guard.extend(hf.data.table(plain, row_key="item"))
+    assert guard.ask(CHECK).passed
+    assert guard.ask(CHECK, epoch="all").details["rows"] == [ROWS, ROWS]
+
+
+def test_a_sketch_finds_some_keys_and_says_that_there_may_be_more() -> None:
+    """Before, an error named the keys of the sketch as if they were all, and said to leave them out."""
+
+    def rows(first: int, last: int) -> hf.data.Sample:
+        right = (np.random.default_rng(first).random(last - first) < 0.5).tolist()
+        return hf.data.table({"right": right, "item": [f"k{i}" for i in range(first, last)]}, row_key="item")
+
+    store, january, february = open_store(), rows(0, 12_000), rows(11_990, 20_000)
+    first = Guard.open(store, january, Policy(questions=5)).ledger
+    with pytest.raises(LedgerConflict, match=r"at least \d of .* give these rows too \(`--rows`\).*Nothing was opened"):
+        epochs.extend(store, first, february)
+    with pytest.raises(LedgerConflict, match=r"new: 10 of .* \.\.\.; leave these rows out"):
+        epochs.extend(store, first, february, [january])
+    second = epochs.extend(store, first, rows(12_000, 20_000))
+    assert epochs.compared_in_part(store, second, []) == [1]
+    assert epochs.compared_in_part(store, second, [january]) == []
+    assert epochs.compared_in_part(store, first, []) == []
+    small = open_store()
+    guard_of(1, store=small)
+    assert epochs.compared_in_part(small, epochs.extend(small, epochs.latest(small), month(1)), []) == []
 
 
 def test_rows_with_a_guard_of_their_own_are_no_epoch() -> None:

@@ -292,16 +292,33 @@ def _proposed(n: int, ledger: str, sample: str, yes: bool) -> Policy:
 
 def extend(
     ledger: str = _LEDGER,
-    new_rows: str = typer.Argument(..., metavar="NEW_ROWS", help="The .csv or .parquet file with the new rows."),
+    new_rows: str = typer.Argument(
+        ..., metavar="NEW_ROWS", help="The new rows: a .csv or .parquet file, or the ADDRESS#TABLE of a database."
+    ),
     dataset: str = _DATASET,
     rows: list[str] = typer.Option(  # noqa: B008
         [],
         "--rows",
-        metavar="FILE",
-        help="The file with the rows of an earlier epoch, so that all its row keys can be compared; may be repeated. "
-        "For epochs that are not given, the ledger can compare up to 4,096 keys.",
+        metavar="DATA",
+        help="The rows of an earlier epoch, a file or ADDRESS#TABLE, so that all its row keys can be compared; may be "
+        "repeated (default: the file that it was opened from, if that is still there). For epochs whose rows are not "
+        "at hand, the ledger can compare up to 4,096 keys.",
     ),
     row_key: str = typer.Option(None, "--row-key", help="The column that identifies the person behind each row."),
+    engine: str = typer.Option(
+        None,
+        "--engine",
+        help="The engine that reads the new rows: polars, duckdb, postgres, spark or ibis (default: chosen by the "
+        "source).",
+    ),
+    table: str = typer.Option(None, "--table", help="The table of a database with the new rows."),
+    schema: str = typer.Option(
+        None,
+        "--schema",
+        metavar="COLUMNS",
+        help="The columns of the new rows with their kinds: 'age integer, pay number not null' (default: those of the "
+        "guard, in any order).",
+    ),
     name: str = typer.Option(
         None, "--name", help="With a server: the name of the new data set (default: the file's name)."
     ),
@@ -314,6 +331,8 @@ def extend(
     if ledgers.is_address(ledger):
         if rows:
             raise InvalidParameter("--rows must be left out with a server, which has the rows of earlier epochs")
+        if any(option is not None for option in (engine, table, schema)):
+            raise InvalidParameter("--engine, --table and --schema must be left out with a server: it reads the file")
         called = Path(new_rows).stem if name is None else name
         _print(ledgers.extend_guard(ledger, dataset, called, new_rows, row_key), as_json)
         return
@@ -321,13 +340,33 @@ def extend(
         raise InvalidParameter(
             "--name must be left out with a ledger: the epoch is found by the fingerprint of the rows"
         )
+    from holdfast.guard.state import GuardState
     from holdfast.guard.stewarding import describe
 
     with store_at(ledger) as store, ExitStack() as samples:
         latest = epochs.latest(store, dataset)
-        held = [samples.enter_context(open_sample(file, row_key)) for file in rows]
-        opened = epochs.extend(store, latest, samples.enter_context(open_sample(new_rows, row_key)), held)
-        _print(describe(opened), as_json)
+        guards = latest.look(GuardState.of).schema
+        source = {"engine": engine, "table": table}
+        declared = ledgers.schema_of(schema)
+        sample = samples.enter_context(
+            ledgers.fitting_sample(new_rows, row_key, guards, **source)
+            if declared is None
+            else open_sample(new_rows, row_key, schema=declared, **source)
+        )
+        held = [samples.enter_context(one) for one in ledgers.earlier_rows(store, latest, rows, row_key, guards)]
+        opened = epochs.extend(store, latest, sample, held)
+        _print(describe(opened), as_json, _in_part(epochs.compared_in_part(store, opened, held), row_key))
+
+
+def _in_part(numbers: Sequence[int], row_key: str | None) -> list[str]:
+    """What the steward should know about epochs of whose row keys only some were compared."""
+    if row_key is None or not numbers:
+        return []
+    named = f"epoch {numbers[0]}" if len(numbers) == 1 else f"epochs {', '.join(map(str, numbers))}"
+    return [
+        f"The rows of {named} were not at hand, so only some of their row keys were compared, by the sketches that the "
+        "ledger keeps: rows that come again may have been missed. Give --rows to compare all keys."
+    ]
 
 
 def _notes(row_key: str | None, numbered: bool, found: dict[str, Any]) -> list[str]:

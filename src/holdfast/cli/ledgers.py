@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable
+from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable, SampleUnavailable
 
 if TYPE_CHECKING:
     from holdfast.client import Connection, RemoteGuard
@@ -132,14 +132,22 @@ def schema_of(text: str | None) -> dict[str, str] | None:
 
 
 def _recorded_schema(store: Store) -> Schema | None:
-    """The columns of the one guard of a ledger, so that what was declared for it need not be declared to ask it."""
+    """The columns of all guards of a ledger, so that what was declared for them need not be declared to ask them.
+
+    Epochs of a guard have the same ones. None where guards have different columns.
+    """
     from holdfast.data.schema import Schema
     from holdfast.guard.stewarding import list_all
 
-    guards = list_all(store)
-    if len(guards) != 1 or "schema" not in guards[0]:
-        return None
-    return Schema([replace(column, nullable=None) for column in Schema.from_dict(guards[0]["schema"])])
+    schemas = {None if "schema" not in one else undeclared(Schema.from_dict(one["schema"])) for one in list_all(store)}
+    return schemas.pop() if len(schemas) == 1 else None
+
+
+def undeclared(schema: Schema) -> Schema:
+    """Return the columns with their kinds and categories; which have missing values is found out by counting."""
+    from holdfast.data.schema import Schema
+
+    return Schema([replace(column, nullable=None) for column in schema])
 
 
 def _guarded_sample(store: Store, where: str) -> Sample:
@@ -154,27 +162,68 @@ def _guarded_sample(store: Store, where: str) -> Sample:
 def has_guard(ledger: str, sample: Sample) -> bool:
     """Return whether a ledger has a guard of these rows; no ledger is made to find out."""
     from holdfast.guard.ledger.opening import open_store
+    from holdfast.guard.stewarding import guarded
 
     try:
         with open_store(ledger, create=False) as store:
-            return store.name_of(sample.fingerprint()) in store.datasets()
+            return store.name_of(sample.fingerprint()) in guarded(store)
     except LedgerUnavailable:  # there is none, or the opening says what is wrong with it
         return False
 
 
 def remembered_rows(ledger: str) -> str | None:
-    """Return the file of rows that a ledger was opened with; None where it has no guard, several, or remembers none."""
+    """Return the file of rows that a ledger was opened with; None where it has no guard, several, or remembers none.
+
+    Of a guard with epochs, it is the file of the latest.
+    """
     if is_address(ledger):
         return None
+    from holdfast.guard import epochs
     from holdfast.guard.ledger.opening import open_store
-    from holdfast.guard.opening import PLACE
 
     try:
         with open_store(ledger, create=False) as store:
-            places = [store.ledger(name).look(lambda view: view.secret(PLACE)) for name in store.datasets()]
+            return _place_of(epochs.latest(store))
     except HoldfastError:  # the command itself says what is wrong with the ledger
         return None
-    return str(places[0]["file"]) if len(places) == 1 and places[0] is not None else None
+
+
+def _place_of(ledger: Ledger) -> str | None:
+    from holdfast.guard.opening import PLACE
+
+    place = ledger.look(lambda view: view.secret(PLACE))
+    return None if place is None else str(place["file"])
+
+
+def fitting_sample(where: str, row_key: str | None, schema: Schema, **source: Any) -> Sample:
+    """Open rows as a guard's schema declares them; where they do not fit, as they are, for the guard to say why."""
+    try:
+        return open_sample(where, row_key, schema=undeclared(schema), **source)
+    except (InvalidParameter, SampleUnavailable):
+        return open_sample(where, row_key, **source)
+
+
+def earlier_rows(
+    store: Store, latest: Ledger, files: Sequence[str], row_key: str | None, schema: Schema
+) -> Iterator[Sample]:
+    """Open the rows of earlier epochs: of these files, and of those that ledgers remember and that are still there."""
+    from holdfast.guard import epochs
+
+    given = set()
+    for file in files:
+        sample = fitting_sample(file, row_key, schema)
+        given.add(store.name_of(sample.fingerprint()))
+        yield sample
+    for ledger in epochs.ledgers(store, latest):
+        place = _place_of(ledger)
+        if row_key is None or ledger.dataset in given or place is None:
+            continue
+        with suppress(HoldfastError):  # gone, or not what it was
+            sample = open_sample(place, row_key, schema=undeclared(schema))
+            if store.name_of(sample.fingerprint()) == ledger.dataset:
+                yield sample
+            else:
+                sample.close()
 
 
 def read_policy(path: Path) -> dict[str, Any]:

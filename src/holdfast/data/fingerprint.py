@@ -523,6 +523,11 @@ class Sketch:
             below = int(hashes[-1])
         return cls(tuple(hashes.tolist()), below)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether it holds the hashes of all keys."""
+        return self.below == _EVERYTHING
+
     def overlaps(self, other: Sketch) -> bool:
         """Return whether a key is seen in both."""
         limit = min(self.below, other.below)

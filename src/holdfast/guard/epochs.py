@@ -10,14 +10,14 @@ the one before says so. A crash in between is mended by the next `extend`, and `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
-from holdfast.data.fingerprint import Sketch, Texts, key_hashes
+from holdfast.data.fingerprint import SIZE, Sketch, Texts, key_hashes
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, LedgerConflict
@@ -27,7 +27,7 @@ from holdfast.guard.ledger.store import Store
 from holdfast.guard.ledger.transaction import Transaction
 from holdfast.guard.opening import SKETCH, Rights, begin, epochs_of
 from holdfast.guard.state import EpochLink, GuardState
-from holdfast.guard.stewarding import find
+from holdfast.guard.stewarding import find, guarded
 
 ALL: Literal["all"] = "all"
 """What a question about all epochs names."""
@@ -114,7 +114,7 @@ def latest(store: Store, dataset: str | None = None) -> Ledger:
     """Return the latest epoch of the only guard in a store, or that of the ledger whose name begins like this."""
     if dataset is not None:
         return ledgers(store, find(store, dataset))[-1]
-    firsts = {known[0].dataset: known for name in store.datasets() if (known := ledgers(store, store.ledger(name)))}
+    firsts = {known[0].dataset: known for name in guarded(store) if (known := ledgers(store, store.ledger(name)))}
     if len(firsts) != 1:
         return find(store, None)  # which says what is missing
     return next(iter(firsts.values()))[-1]
@@ -155,7 +155,7 @@ def extend(
     Raises
     ------
     InvalidParameter
-        Other columns than the guard's, or no row key where the guard has one.
+        Other columns than the guard's, in whatever order, or no row key where the guard has one.
     LedgerConflict
         Some of the rows are not new, or have a guard already. Nothing was opened.
     """
@@ -165,7 +165,7 @@ def extend(
     name = store.name_of(new_rows.fingerprint())
     if name in known:
         return _extended_before(store, first, known[name], name)
-    if store.ledger(name).head().sequence:
+    if name in guarded(store):
         raise LedgerConflict("new_rows must be new: these rows have a guard of their own already; nothing was opened")
     schema = _common_schema(states[0].schema, new_rows.schema)
     _require_new(store, first, new_rows, held)
@@ -210,18 +210,33 @@ def _announce(previous: Ledger, opened: Ledger) -> None:
         previous.submit(work)
 
 
-def _common_schema(guarded: Schema, given: Schema) -> Schema:
-    """The schema of the guard, if the new rows fit it; kinds of columns are the same, and no value is newly missing."""
-    if [(one.name, one.kind) for one in guarded] != [(one.name, one.kind) for one in given]:
-        columns = ", ".join(f"{one.name} {one.kind}" for one in guarded)
-        raise InvalidParameter(f"new_rows must have the columns of the guard, in order: {columns[:300]}")
-    for before, after in zip(guarded, given, strict=True):
+def _common_schema(guards: Schema, given: Schema) -> Schema:
+    """The schema of the guard, if the new rows fit it: the same columns and kinds, and no value is newly missing."""
+    for before in guards:
+        if before.name not in given:
+            raise InvalidParameter(
+                f"new_rows must have the columns of the guard: column {before.name!r} ({before.kind}) is missing; "
+                "nothing was opened"
+            )
+    for before in guards:
+        after = given[before.name]
+        if after.kind != before.kind:
+            raise InvalidParameter(
+                f"new_rows must have columns of the guard's kinds: column {before.name!r} is {before.kind} there, and "
+                f"{after.kind} here; declare it in the schema, or change it. Nothing was opened"
+            )
         if after.may_be_missing and not before.may_be_missing:
             raise InvalidParameter(
                 f"new_rows must have a value in every row of column {before.name!r}, as the guard's first epoch has; "
                 "nothing was opened"
             )
-    return guarded
+    for column in given:
+        if column.name not in guards:
+            raise InvalidParameter(
+                f"new_rows must have the columns of the guard and no others: it has no column {column.name!r}; declare "
+                "the schema without it. Nothing was opened"
+            )
+    return guards
 
 
 def _require_new(store: Store, known: Sequence[Ledger], new_rows: Sample, held: Sequence[Sample]) -> None:
@@ -232,25 +247,56 @@ def _require_new(store: Store, known: Sequence[Ledger], new_rows: Sample, held: 
         if any(sketch is not None for _, sketch in sketches):
             raise InvalidParameter("new_rows must have a row_key, as the guard has: their keys are compared")
         return
-    at_hand = {store.name_of(one.fingerprint()): one for one in held if one.row_key is not None}
+    at_hand = _with_keys(store, held)
     for (number, plain), one in zip(sketches, known, strict=True):
+        parts, least = _parts(plain), ""
         if one.dataset in at_hand:
             old = _all_hashes(at_hand[one.dataset])
         else:
-            parts = () if plain is None else (plain, *plain.get("more", ()))
-            old = np.array([hash_ for part in parts for hash_ in Sketch.from_dict(part).hashes], dtype=np.uint64)
+            old = np.array([hash_ for part in parts for hash_ in part.hashes], dtype=np.uint64)
+            least = "" if any(part.is_complete for part in parts) else "at least "
         count, named = _shared_keys(new_rows, old)
         if count:
-            shown = ", ".join(named) + (", ..." if count > len(named) else "")
+            shown = ", ".join(named) + (", ..." if least or count > len(named) else "")
+            rest = (
+                "; leave these rows out"
+                if not least
+                else f". The rows of epoch {number} are not at hand, and its ledger has {SIZE:,} of their keys: give "
+                "these rows too (`--rows`), so that all are found"
+            )
             running = (
                 " It is a running number: give each row a key of its own."
                 if key in new_rows.identity().numbered
                 else ""
             )
             raise LedgerConflict(
-                f"new_rows must be new: {count} of their row keys ({key}) {'is' if count == 1 else 'are'} in epoch "
-                f"{number} already: {shown}; leave these rows out. Nothing was opened.{running}"
+                f"new_rows must be new: {least}{count} of their row keys ({key}) {'is' if count == 1 else 'are'} in "
+                f"epoch {number} already: {shown}{rest}. Nothing was opened.{running}"
             )
+
+
+def compared_in_part(store: Store, ledger: Ledger, held: Sequence[Sample]) -> list[int]:
+    """Return the epochs before this one of whose row keys only some were compared with those of its rows.
+
+    Their rows are not among those held, and their ledgers have a sketch that leaves keys out.
+    """
+    at_hand = _with_keys(store, held)
+    earlier = [
+        one for one in ledgers(store, ledger)[: ledger.look(GuardState.of).number - 1] if one.dataset not in at_hand
+    ]
+    return [
+        one.look(GuardState.of).number
+        for one in earlier
+        if not any(part.is_complete for part in _parts(one.look(lambda view: view.account(SKETCH))))
+    ]
+
+
+def _with_keys(store: Store, held: Sequence[Sample]) -> dict[str, Sample]:
+    return {store.name_of(one.fingerprint()): one for one in held if one.row_key is not None}
+
+
+def _parts(plain: Mapping[str, Any] | None) -> list[Sketch]:
+    return [] if plain is None else [Sketch.from_dict(part) for part in (plain, *plain.get("more", ()))]
 
 
 def _all_hashes(sample: Sample) -> Any:

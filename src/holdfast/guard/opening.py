@@ -77,7 +77,10 @@ def begin(
     """
     if allow_overlap is not None and (not isinstance(allow_overlap, str) or not allow_overlap.strip()):
         raise InvalidParameter("allow_overlap must be the reason, a text, which is recorded")
-    ledger = store.ledger(store.name_of(sample.fingerprint()))
+    name = store.name_of(sample.fingerprint())
+    if policy is None and name not in store.datasets():  # looked up first: a ledger of rows without a guard is nobody's
+        raise InvalidParameter(_not_guarded(store, sample))
+    ledger = store.ledger(name)
     search = _Search(store, sample, ledger.dataset, allow_overlap, rights)
     if ledger.head().sequence == 0:
         if policy is None:

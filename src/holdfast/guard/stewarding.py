@@ -12,7 +12,7 @@ from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import Store
 from holdfast.guard.ledger.transaction import Transaction, View
 from holdfast.guard.policy import Policy
-from holdfast.guard.state import ANALYSTS, Account, GuardState, Progress, Status, account_of, read_account
+from holdfast.guard.state import ACCOUNT, ANALYSTS, Account, GuardState, Progress, Status, account_of, read_account
 
 # --- Overriding -------------------------------------------------------------------------------------------------------
 # The steward's override: another policy for a run that has begun. What was spent stays spent; it is recorded.
@@ -173,9 +173,14 @@ def damaged(dataset: str, problem: str) -> dict[str, Any]:
     return {"dataset": dataset, "status": DAMAGED, "problem": problem}
 
 
+def guarded(store: Store) -> list[str]:
+    """Return the data sets that a guard was opened for, in order; a chain without an entry is nobody's."""
+    return sorted(store.states("account", ACCOUNT, {}))
+
+
 def find(store: Store, dataset: str | None) -> Ledger:
     """Return the ledger of a data set by the beginning of its fingerprint; without one, the only one there is."""
-    known = store.datasets()
+    known = guarded(store)
     fitting = [one for one in known if dataset is None or one.startswith(dataset)]
     if len(fitting) == 1:
         return store.ledger(fitting[0])
