@@ -323,6 +323,23 @@ def test_open_says_that_an_inferred_schema_is_outside_the_privacy_budget(tmp_pat
     assert notes["plain"] == []
 
 
+@pytest.mark.parametrize(("cap", "words"), [("0.2", "The cap of 0.2 is a ceiling"), ("0.01", "this is the whole cap")])
+def test_a_guard_of_means_says_what_its_plan_spends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cap: str, words: str
+) -> None:
+    """Before, only a planned study did: at 10,000 rows 50 means are narrowest at a mu of 0.122."""
+    rows, ledger = tmp_path / "rows.csv", str(tmp_path / "p.db")
+    rows.write_text("old\n" + "true\nfalse\n" * 5000)
+    options = ["--answers", "means", "--questions", "50", "--privacy", f"gdp:{cap}"]
+    for command in (["guard", "open", ledger, str(rows), *options], ["guard", "show", ledger]):
+        assert run(command) == 0
+        assert words in " ".join(capsys.readouterr().out.split())
+        assert run([*command, "--json"]) == 0
+        planned = json.loads(capsys.readouterr().out)["planned"]
+        assert planned["cap"] == float(cap)
+        assert round(planned["mu"], 3) == min(0.122, float(cap))
+
+
 @pytest.mark.parametrize(("cap", "spend", "names_another"), [("1", "0.05", True), ("0.1", "0.005", False)])
 def test_opening_says_how_wide_noisy_means_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cap: str, spend: str, names_another: bool

@@ -131,3 +131,16 @@ def test_an_open_end_is_for_means_alone(tmp_path: Path) -> None:
     for fields in wrong:
         with pytest.raises(InvalidParameter, match="plan"):
             Policy(**fields)
+
+
+def test_a_guard_says_what_its_plan_spends_under_the_cap() -> None:
+    """Before, only a planned study did; at 4,000 rows the narrowest plan spends much less than mu 1."""
+    wide = Guard.open(None, _sample(), Policy(answers="means", questions=30, privacy=hf.accounting.GDP(1.0)))
+    planned = wide.describe()["planned"]
+    assert planned["cap"] == 1.0
+    assert planned["mu"] < 0.5
+    assert planned["half_width"] == pytest.approx(wide.estimate(hf.mean("age < 40")).half_width)
+    tight = Guard.open(None, _sample(), Policy(answers="means", questions=30, privacy=hf.accounting.GDP(0.05)))
+    assert tight.describe()["planned"]["mu"] == pytest.approx(0.05, rel=1e-3)
+    assert "planned" not in Guard.open(None, _sample(), MEANS).describe()
+    assert "planned" not in Guard.open(None, _sample(), Policy(questions=5)).describe()

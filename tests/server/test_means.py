@@ -24,7 +24,7 @@ def test_on_the_page_over_http_and_through_the_client() -> None:
         assert "less than the cap: more would only be wider" in compared
         page = steward.fill("/guards", **values(name="means", sample=sample, shape="means", mu="0.4"))
         assert page.status_code == 200, page.text
-        assert "all of them together cost at most μ 0.4" in page.text
+        assert "all of them together cost at most μ 0.4, a ceiling" in page.text
         at = page.url.path
         asked = steward.get(f"{at}/ask?kind=check").text
         assert 'name="spend"' not in asked

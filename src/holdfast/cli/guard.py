@@ -501,6 +501,7 @@ def _name(found: dict[str, Any]) -> str:
 
 
 def _print(found: dict[str, Any], as_json: bool, notes: Sequence[str] = ()) -> None:
+    found = _with_plan(found)
     if as_json:
         output.print_json(found | ({"notes": list(notes)} if notes else {}))
         return
@@ -520,6 +521,7 @@ def _print(found: dict[str, Any], as_json: bool, notes: Sequence[str] = ()) -> N
                 "privacy",
                 "none" if policy["privacy"] is None else f"{_cost(policy['privacy'])} ({policy['accounting']})",
             ),
+            *([("planned privacy", _plan_words(found["planned"]))] if "planned" in found else []),
             ("questions allowed", ", ".join(policy["kinds"])),
             *_end_rows(policy),
             *(
@@ -538,6 +540,30 @@ def _print(found: dict[str, Any], as_json: bool, notes: Sequence[str] = ()) -> N
     )
     for note in notes:
         output.say(note)
+
+
+def _with_plan(found: dict[str, Any]) -> dict[str, Any]:
+    """The facts of a guard, with what its plan of noisy means spends where a cap limits it."""
+    from holdfast.guard.policy import Policy
+    from holdfast.guard.questions.planned import plan_facts
+
+    policy = found.get("policy")
+    if policy is None or policy["answers"] != "means" or policy["privacy"] is None or "planned" in found:
+        return found
+    planned = plan_facts(Policy.stored(policy), found["n"])
+    return found if planned is None else found | {"planned": planned}
+
+
+_LESS = 0.999
+"""A plan that spends less than this part of its cap does so because more would widen the intervals."""
+
+
+def _plan_words(planned: dict[str, Any]) -> str:
+    """What all answers of a plan cost together, next to the cap, and how wide they are."""
+    spent = f"mu {planned['mu']:.3g} for all answers, each within {planned['half_width']:.2g} of its range"
+    if planned["mu"] >= _LESS * planned["cap"]:
+        return f"{spent}; this is the whole cap"
+    return f"{spent}. The cap of {planned['cap']:g} is a ceiling: spending more would only widen the intervals"
 
 
 def _end_rows(policy: dict[str, Any]) -> list[tuple[str, object]]:

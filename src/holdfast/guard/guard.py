@@ -33,6 +33,7 @@ from holdfast.guard.pipeline import Batch, Request, Rows, SeveralRows
 from holdfast.guard.policy import Policy
 from holdfast.guard.practice import marked, practice_rows
 from holdfast.guard.questions.base import Question
+from holdfast.guard.questions.planned import plan_facts
 from holdfast.guard.questions.words import plain_words
 from holdfast.guard.scoring.board import chosen
 from holdfast.guard.scoring.predictions import columns_of
@@ -491,8 +492,13 @@ class Guard:
         return LocalAnalystGuard(self, analyst, steward)
 
     def describe(self) -> dict[str, Any]:
-        """Everything about the guard that may be shown: schema, rows, policy, status, progress, what is left."""
-        return stewarding.describe(self._ledger) | {"engine": self.engine}
+        """Everything about the guard that may be shown: schema, rows, policy, status, progress, what is left.
+
+        Of noisy means under a privacy cap, `planned` is what their plan spends in all: the cap is a ceiling.
+        """
+        facts = stewarding.describe(self._ledger) | {"engine": self.engine}
+        planned = plan_facts(self.policy, facts["n"])
+        return facts if planned is None else facts | {"planned": planned}
 
     def pause(self, reason: str = "") -> None:
         """Pause the guard: it answers nothing until `resume`. The ledger records it."""

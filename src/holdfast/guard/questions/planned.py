@@ -48,6 +48,24 @@ def answers_of(policy: Policy, n: int) -> PlannedAnswers:
     return planned_answers(n, policy.questions or 1, policy.confidence, policy.plan, mu)
 
 
+def plan_facts(policy: Policy, n: int) -> dict[str, Any] | None:
+    """Return what a plan under a privacy cap spends in all, and its half-width, as plain data; None without a cap.
+
+    The cap is a ceiling: where the narrowest plan spends less, spending more would only widen the intervals.
+
+    Examples
+    --------
+    >>> from holdfast.guard import Policy
+    >>> facts = plan_facts(Policy(answers="means", questions=50, privacy=GDP(0.2)), 10_000)
+    >>> round(facts["mu"], 3), facts["cap"], round(facts["half_width"], 3)
+    (0.122, 0.2, 0.05)
+    """
+    if policy.answers != "means" or not isinstance(policy.privacy, GDP):
+        return None
+    answers = answers_of(policy, n)
+    return {"mu": answers.mu, "cap": policy.privacy.mu, "half_width": answers.half_width}
+
+
 @lru_cache(maxsize=64)
 def planned_answers(n: int, questions: int, confidence: float, plan: str, mu: float | None = None) -> PlannedAnswers:
     """Return the method of a policy of means; a guard from before Theorem D keeps the plan it began with.

@@ -181,7 +181,12 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
     if plain["failures"] is not None:
         rows.append(("Failed checks", f"at most {plain['failures']:,}"))
     if plain["answers"] == "means":
-        capped = "" if plain["privacy"] is None else f"; all of them together cost at most {cost(plain['privacy'])}"
+        capped = (
+            ""
+            if plain["privacy"] is None
+            else f"; all of them together cost at most {cost(plain['privacy'])}, a ceiling"
+        )
+        capped += "" if plain["privacy"] is None else ": the plan spends less where more would only be wider"
         rows.append(("Answers", f"noisy means only, with the narrowest intervals known for many of them{capped}"))
     elif plain["privacy"] is None:
         rows.append(("Private questions", "none: every answer is without noise"))
