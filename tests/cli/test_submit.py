@@ -58,7 +58,7 @@ def test_a_file_is_scored_and_placed(place: list[str], nobody: dict[str, str], c
         assert (again["repeated"], again["sequence"]) == (True, first["sequence"])
     assert run(["submit", *place, nobody["csv"], "--board", "income", "--guess", "0.5", "--analyst", "bo"]) == 0
     shown = capsys.readouterr().out
-    assert "corrected" in shown
+    assert "Your score of 0.5 failed: it is between 0." in shown
     assert "Scored: income" in shown
     assert run(["leaderboard", place[0], "--board", "income", "--json"]) == 0
     board = said(capsys)
@@ -88,7 +88,7 @@ def test_a_file_means_what_it_means_to_a_server(place: list[str], tmp_path: Path
 
 
 def test_a_ladder(place: list[str], tmp_path: Path, capsys: Any) -> None:
-    for share, words in ((0.25, "beat the best so far"), (0.9, "did not beat the best so far")):
+    for share, words in ((0.25, "A new best: 0.19"), (0.9, "does not beat the best so far")):
         file = tmp_path / f"{share}.csv"
         file.write_text("id,prediction\n" + "".join(f"{i},{share}\n" for i in range(N)))
         assert run(["submit", *place, str(file), "--board", "climb"]) == 0
@@ -98,7 +98,8 @@ def test_a_ladder(place: list[str], tmp_path: Path, capsys: Any) -> None:
     capsys.readouterr()
     assert run(["submit", *place, str(tmp_path / "0.25.csv"), "--board", "climb"]) == 0
     words = " ".join(capsys.readouterr().out.split())  # a table breaks lines where its column ends
-    assert "beat the best when it was first submitted, and was beaten since" in words
+    assert "A new best when it was first submitted: 0.19" in words
+    assert "It was beaten since." in words
 
 
 def test_what_goes_wrong_spends_nothing(place: list[str], nobody: dict[str, str], tmp_path: Path, capsys: Any) -> None:

@@ -278,10 +278,10 @@ def test_a_card_says_what_was_paid_and_whether_the_guess_stood() -> None:
     assert str(PureDP(0.1)) in paid._repr_html_()
     free = RemoteAnswer(0.81, [0.78, 0.84], rests, None, PureDP(0.1), sequence=3, repeated=True)
     assert "nothing" in free._repr_html_()
-    for confirmed, word in ((True, "passed"), (False, "corrected")):
-        shown = RemoteSubmission(0.8, [0.7, 0.9], rests, board="income", guess=0.75, confirmed=confirmed)._repr_html_()
-        assert f"0.75, {word}" in shown
-    assert "0.75" not in RemoteSubmission(0.8, [0.7, 0.9], rests, board="income", guess=0.75)._repr_html_()
+    asked = {"kind": "score", "guess": 0.75}
+    for confirmed, said in ((True, "0.75 passed: the truth is"), (False, "0.75 failed: it is")):
+        shown = RemoteSubmission(0.8, [0.7, 0.9], rests, confirmed, board="income", question=asked)._repr_html_()
+        assert f"Your score of {said} between 0.7 and 0.9." in shown
 
 
 def test_a_range_without_length_is_not_drawn() -> None:

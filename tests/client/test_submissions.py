@@ -161,7 +161,7 @@ def test_the_leaderboard(live: Live, guard: hf.client.RemoteGuard) -> None:
         guard.leaderboard("climb", every=True)
     again = guard.submit(dict.fromkeys(range(N), 0.25), board="climb")
     assert again.improved
-    assert "beat the best so far" in again._repr_html_()
+    assert "A new best: 0.19" in again._repr_html_()
     worse = guard.submit(dict.fromkeys(range(N), 0.9), board="climb")
     assert not worse.improved
     assert worse.value is None
@@ -169,7 +169,7 @@ def test_the_leaderboard(live: Live, guard: hf.client.RemoteGuard) -> None:
     guard.submit({i: float(i % 4 == 0) for i in range(N)}, board="climb")
     beaten = guard.submit(dict.fromkeys(range(N), 0.25), board="climb")
     assert (beaten.repeated, beaten.improved, beaten.value) == (True, False, again.value)
-    assert "was beaten since" in beaten._repr_html_()
+    assert "It was beaten since." in beaten._repr_html_()
     pinned = guard._pin()
     assert pinned is not None
     check_receipt(beaten, pinned, dataset=guard.dataset)  # which holds what was true when it was scored

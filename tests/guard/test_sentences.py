@@ -26,12 +26,13 @@ def test_a_ladder_says_what_is_true_now_of_improvements_and_repeats() -> None:
     guard = Guard.open(None, hf.data.table(ROWS), Policy(questions=20, boards=[board]))
     first, second, worse, again = (guard.ask(score("b", right_on(share))) for share in (0.7, 0.7136, 0.705, 0.7))
     for better in (first, second):
-        assert str(better).startswith("beat the best so far: ")
+        assert str(better).startswith("A new best: ")
         assert better.details["improved"] is True
         assert "later intervals are" in str(better)
-    assert str(worse).startswith("did not beat the best so far: in [0, ")
+    assert "it does not beat the best so far. Nothing more is shown." in str(worse)
     assert (again.repeated, again.details["improved"], again.details["beaten"]) == (True, False, True)
-    assert str(again).startswith("beat the best when it was first submitted, and was beaten since: ")
+    assert str(again).startswith("A new best when it was first submitted: ")
+    assert "It was beaten since." in str(again)
     assert "later intervals" not in str(again), "a repeat is free"
     assert not any("failed" in str(answer) for answer in (first, second, worse, again))
 

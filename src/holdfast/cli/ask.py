@@ -282,12 +282,9 @@ def _show(asked: Any, found: Any, estimate: bool, verbose: bool) -> None:
         rows += [("would be", "admitted" if found.admitted else "refused"), *_costs(found)]
         output.facts("Estimate", rows + test_facts(found.test))
         return
-    from holdfast.mechanisms.answer import confirmed_words, wider_words
+    from holdfast.mechanisms.answer import wider_words
 
-    if found.passed is not None:
-        near = confirmed_words(found.value, found.interval)
-        passed = f"passed ({near})" if near else "passed"
-        rows.append(("outcome", passed if found.passed else "failed"))
+    rows.append(("answer", found.sentence))
     if isinstance(found.value, dict):
         ends = found.interval or {}
         rows += [
@@ -295,12 +292,12 @@ def _show(asked: Any, found: Any, estimate: bool, verbose: bool) -> None:
             for label, one in found.value.items()
         ]
     elif found.value is not None:
-        rows.append(("answer", f"{found.value:.6g}" if isinstance(found.value, float) else found.value))
+        rows.append(("value", f"{found.value:.6g}" if isinstance(found.value, float) else found.value))
     if isinstance(found.interval, list):
         rows.append(("interval", _ends(found.interval)))
     rows += _about_rows(found.details)
     rows += [(name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else v) for name, v in _plain(found.details)]
-    rows += _ended(found.details)
+    rows += _revealed(found.details)
     price = "" if found.repeated else wider_words(found.widening, found.final_widening)
     if price:
         why = ", because this check failed and its value was released" if found.passed is False else ""
@@ -336,15 +333,9 @@ def _about_rows(details: Any) -> list[tuple[str, object]]:
     return rows
 
 
-def _ended(details: Any) -> list[tuple[str, object]]:
-    """What the end of a run claims about its winner and ranks, and every earlier answer with its exact interval."""
+def _revealed(details: Any) -> list[tuple[str, object]]:
+    """The ranks at the end of a run, and every earlier answer with its exact interval."""
     rows: list[tuple[str, object]] = []
-    if "winner" in details:
-        ends = details.get("winner_interval")
-        rows.append(("winner", details["winner"] if ends is None else f"{details['winner']}, in {_ends(ends)}"))
-        if details.get("loss_at_most") is not None:
-            rows.append(("below the best by", f"at most {details['loss_at_most']:.4g}"))
-        rows.append(("rows", f"{details['n']:,}"))
     for label, (first, last) in (details.get("ranks") or {}).items():
         rows.append((f"rank of {label}", str(first) if first == last else f"{first} to {last}"))
     for line in details.get("revealed") or ():
@@ -361,12 +352,7 @@ def _ended(details: Any) -> list[tuple[str, object]]:
 
 def _plain(details: Any) -> list[tuple[str, Any]]:
     """Details in one line each; the table of a test is in the JSON form."""
-    ended = ("winner", "loss_at_most", "claims", "n") if "winner" in details else ()
-    shown = [
-        (name, value)
-        for name, value in details.items()
-        if isinstance(value, (str, int, float, bool)) and name not in ended
-    ]
+    shown = [(name, value) for name, value in details.items() if isinstance(value, (str, int, float, bool))]
     test = details.get("test")
     if test:
         shown += [("test", f"{test['test']}: p = {test['p_value']}, alone")]

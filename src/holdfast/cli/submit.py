@@ -189,23 +189,13 @@ def _show(found: Any) -> None:
 
 
 def _facts(found: Any) -> list[tuple[str, object]]:
-    from holdfast.guard.answer import submission_words
     from holdfast.mechanisms.answer import wider_words
 
     details = found.details
     shown = "not shown" if found.value is None else f"{found.value:.6g}"
-    rows: list[tuple[str, object]] = [(str(details["metric"]), shown)]
+    rows: list[tuple[str, object]] = [("answer", found.sentence), (str(details["metric"]), shown)]
     if found.interval is not None:
         rows.append(("interval", f"[{found.interval[0]:.6g}, {found.interval[1]:.6g}]"))
-    words = submission_words(details)
-    if details.get("shown") is False:
-        rows.append(("final", "takes part; there is no room left to show a score"))
-    elif found.passed is None and "improved" not in details and details.get("finished", True):
-        rows.append(("certified", "no: a plain score on the explored rows; the final decides"))
-    elif words:
-        rows.append(("ladder" if "improved" in details else "model", words))
-    else:
-        rows.append(("guess", "passed: confirmed" if found.passed else "failed: corrected"))
     price = wider_words(found.widening, found.final_widening)
     if price and not found.repeated:
         rows.append(("later intervals", price))

@@ -12,7 +12,7 @@ from holdfast.client.errors import ReceiptInvalid, odd
 from holdfast.core.extras import named_extras
 from holdfast.data.schema import Schema
 from holdfast.errors import HoldfastError, InvalidParameter
-from holdfast.guard.answer import GuardedAnswer, submission_words
+from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.ledger.entry import canonical
 from holdfast.guard.ledger.receipts import Receipt, check_public
@@ -145,9 +145,7 @@ class RemoteAnswer(GuardedAnswer):
 
     def _repr_html_(self) -> str:
         title = "Stored answer, free" if self.repeated else "Answer"
-        words = submission_words(self.details) or ("passed" if self.passed else "failed")
-        title += "" if self.passed is None else f": {words}"
-        rows: list[tuple[object, object]] = []
+        rows: list[tuple[object, object]] = [("answer", self.sentence)]
         if isinstance(self.value, Mapping):
             for label, one in self.value.items():
                 ends = self.interval.get(label) if isinstance(self.interval, Mapping) else None
@@ -178,12 +176,22 @@ class RemoteEstimate(Estimate):
         return card("Estimate", [*rows, *remaining_rows(self.remaining)])
 
 
-def read_answer(plain: Any) -> RemoteAnswer:
-    """Return an answer as the server sent it."""
+def read_answer(plain: Any, question: Mapping[str, Any] | None = None) -> RemoteAnswer:
+    """Return an answer as the server sent it, to a question as it was asked here."""
     try:
-        return RemoteAnswer.stored(plain, plain["sequence"], plain["repeated"], plain["receipt"])
+        asked = None if question is None else _named_fields(question)
+        return RemoteAnswer.stored(plain, plain["sequence"], plain["repeated"], plain["receipt"], asked)
     except (InvalidParameter, KeyError, TypeError):
         raise odd() from None
+
+
+def _named_fields(question: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The fields of a question that have a value; None for a kind that only a newer server has."""
+    try:
+        asked = Question.from_dict(question).to_dict()
+    except InvalidParameter:
+        return None
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def read_estimate(plain: Any) -> RemoteEstimate:

@@ -21,7 +21,7 @@ from holdfast.core.strict_json import to_canonical_json, to_json
 from holdfast.data.schema import column_words
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.analyst import AnalystGuard, QuestionLike
-from holdfast.guard.answer import GuardedAnswer, submission_words
+from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.contest import Contest
 from holdfast.guard.epochs import ALL, EpochName, check_epoch
 from holdfast.guard.leaderboard import Leaderboard, Place
@@ -106,12 +106,7 @@ class RemoteSubmission(RemoteAnswer):
         shown = (
             "nothing" if self.value is None else f"{answers.short(self.value)}{answers.interval_text(self.interval)}"
         )
-        rows: list[tuple[object, object]] = [(self.metric, shown)]
-        if self.confirmed is not None and self.details.get("finished") is not False:
-            rows.append(("guess", f"{answers.short(self.guess)}, " + ("passed" if self.confirmed else "corrected")))
-        words = submission_words(self.details)
-        if words:
-            rows.append((self.rule, words))
+        rows: list[tuple[object, object]] = [("answer", self.sentence), (self.metric, shown)]
         rows += answers.remaining_rows(self.remaining)
         rows += [("guarantee", str(self.guarantee)), ("entry", self.sequence)]
         return answers.card(title, rows, answers.interval_picture(self.value, self.interval))
@@ -178,7 +173,8 @@ def read_submission(plain: Any) -> RemoteSubmission:
     """Return a submission as the server sent it."""
     try:
         submission = RemoteSubmission.stored(plain, plain["sequence"], plain["repeated"], plain["receipt"])
-        return replace(submission, **{name: plain[name] for name in _OWN})
+        own = {name: plain[name] for name in _OWN}
+        return replace(submission, question={"kind": "score", **own}, **own)
     except (InvalidParameter, KeyError, TypeError):
         raise odd() from None
 
@@ -503,7 +499,7 @@ class Asking(ABC):
         return Inclusion.from_dict(self._wire.get(f"{self._path()}/entries/{int(sequence)}/proof", size=size))
 
     def _checked(self, plain: Any, question: Mapping[str, Any], epoch: EpochName = None) -> RemoteAnswer:
-        answer, pinned = read_answer(plain), self._pin()
+        answer, pinned = read_answer(plain, question), self._pin()
         if pinned is not None:
             receipt = check_receipt(answer, pinned)
             facts = self._epoch_facts(receipt.dataset, epoch, answer.details.get("rows"))

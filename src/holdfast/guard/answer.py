@@ -9,7 +9,8 @@ from typing import Any, Self
 from holdfast.accounting import Cost
 from holdfast.core.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.answer import confirmed_words, price_words, value_words
+from holdfast.guard.questions.base import Question
+from holdfast.mechanisms.answer import price_words, value_words
 
 _BEATEN = "beaten"
 
@@ -45,13 +46,15 @@ class GuardedAnswer:
     widening, final_widening : float or None
         The price: by what part later intervals, and that of a final, are wider because of what this answer showed.
 
+    question : mapping or None
+        The question that it answers, in plain data; None where an answer is made without one.
+
     Examples
     --------
-    >>> answer = GuardedAnswer(0.81, [0.78, 0.84], Guarantee("transfer.interleaved"), sequence=3)
+    >>> asked = {"kind": "check", "expression": "age < 40", "guess": 0.81}
+    >>> answer = GuardedAnswer(0.81, [0.78, 0.84], Guarantee("t"), passed=True, sequence=3, question=asked)
     >>> print(answer)
-    0.81 in [0.78, 0.84] (entry 3; transfer.interleaved; rows independent)
-    >>> print(GuardedAnswer(0.755, [0.7, 0.8], Guarantee("t"), passed=False, details={"improved": True}, sequence=4))
-    beat the best so far: 0.755 in [0.7, 0.8] (entry 4; t; rows independent)
+    Your guess of 0.81 passed: the truth is between 0.78 and 0.84. (entry 3; t; rows independent)
     """
 
     value: Any
@@ -66,6 +69,7 @@ class GuardedAnswer:
     receipt: Mapping[str, Any] | None = None
     widening: float | None = None
     final_widening: float | None = None
+    question: Mapping[str, Any] | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     @property
     def half_width(self) -> float | None:
@@ -75,14 +79,28 @@ class GuardedAnswer:
             return None
         return float(ends[1] - ends[0]) / 2
 
+    @property
+    def sentence(self) -> str:
+        """What the answer means, in the words of its kind; without a question, its value and interval.
+
+        Examples
+        --------
+        >>> GuardedAnswer(None, None, Guarantee("t"), passed=True, question={"kind": "claim"}).sentence
+        'The claim holds.'
+        >>> GuardedAnswer(0.81, [0.78, 0.84], Guarantee("t")).sentence
+        'The answer is 0.81 in [0.78, 0.84].'
+        """
+        kind = None if self.question is None else Question.kinds().get(self.question["kind"])
+        if kind is None or self.question is None:
+            if self.value is None and self.interval is None:
+                return "No value is shown."
+            where = "" if self.half_width is None else f"in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
+            return f"The answer is {value_words(self.value, where)}."
+        return kind.answer_words(self.question, self.to_dict())
+
     def __str__(self) -> str:
-        words = submission_words(self.details) or ("passed" if self.passed else "failed")
-        near = confirmed_words(self.value, self.interval) if words == "passed" else ""
-        head = "" if self.passed is None else f"{words} ({near}): " if near else f"{words}: "
-        where = "" if self.half_width is None else f"in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
         price = "" if self.repeated else price_words(self.widening, self.final_widening)  # a repeat is free
-        said = end_words(self.value, self.details) or value_words(self.value, where)
-        return "; ".join(filter(None, (f"{head}{said} (entry {self.sequence}; {self.guarantee})", price)))
+        return "; ".join(filter(None, (f"{self.sentence} (entry {self.sequence}; {self.guarantee})", price)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data: numbers, texts, lists and mappings."""
@@ -121,7 +139,14 @@ class GuardedAnswer:
         return replace(self, guarantee=replace(self.guarantee, assumption=assumption, certified=False))
 
     @classmethod
-    def stored(cls, plain: Mapping[str, Any], sequence: int, repeated: bool, receipt: Any = None) -> Self:
+    def stored(
+        cls,
+        plain: Mapping[str, Any],
+        sequence: int,
+        repeated: bool,
+        receipt: Any = None,
+        question: Mapping[str, Any] | None = None,
+    ) -> Self:
         """Return the answer that the ledger holds."""
         try:
             cost = None if plain["cost"] is None else Cost.from_dict(plain["cost"])
@@ -134,52 +159,8 @@ class GuardedAnswer:
                 receipt=receipt,
                 widening=plain.get("widening"),
                 final_widening=plain.get("final_widening"),
+                question=question,
                 **rest,
             )
         except (KeyError, TypeError) as error:
             raise InvalidParameter("a stored answer must be what a guard released") from error
-
-
-def end_words(values: Any, details: Mapping[str, Any]) -> str:
-    """Return what the end of a run shows: the winner, what is claimed about it, and how many answers; else empty.
-
-    Examples
-    --------
-    >>> details = {"winner": "a", "winner_interval": [0.75, 0.85], "loss_at_most": 0.01, "revealed": [{}]}
-    >>> end_words({"a": 0.8, "b": 0.78}, details)
-    'a is best with 0.8 in [0.75, 0.85], at most 0.01 below the truly best; b 0.78; 1 earlier answer exactly in details'
-    >>> end_words(None, {"revealed": []}), end_words(0.5, {})
-    ('no earlier answers', '')
-    """
-    if "revealed" not in details:
-        return ""
-    parts, winner = [], details.get("winner")
-    if winner is not None:
-        ends, lost = details.get("winner_interval"), details.get("loss_at_most")
-        best = f"{winner} is best with {values[winner]:.6g}"
-        best += "" if ends is None else f" in [{ends[0]:.6g}, {ends[1]:.6g}]"
-        parts.append(best + ("" if lost is None else f", at most {lost:.4g} below the truly best"))
-        parts += [f"{name} {value:.6g}" for name, value in values.items() if name != winner]
-        ranks = (details.get("ranks") or {}).items()
-        parts += [f"rank of {name} {first}" + (f" to {last}" if last > first else "") for name, (first, last) in ranks]
-    count = len(details["revealed"])
-    if count:
-        parts.append(f"{count} earlier answer{'s' if count > 1 else ''} exactly in details")
-    return "; ".join(parts) or "no earlier answers"
-
-
-def submission_words(details: Mapping[str, Any]) -> str:
-    """Return what became of a submission to a ladder, or of a model without an end; empty for everything else.
-
-    Examples
-    --------
-    >>> submission_words({"improved": True}), submission_words({"improved": False}), submission_words({})
-    ('beat the best so far', 'did not beat the best so far', '')
-    """
-    if details.get("finished") is False:
-        return "could not be finished"
-    if details.get(_BEATEN):
-        return "beat the best when it was first submitted, and was beaten since"
-    if "improved" not in details:
-        return ""
-    return "beat the best so far" if details["improved"] else "did not beat the best so far"

@@ -359,7 +359,8 @@ def _released(ledger: Ledger, stored: StoredAnswer) -> GuardedAnswer:
     """What an entry answers, with its receipt where the ledger is signed; a repeat says what is true of it now."""
     entry = stored.entry
     receipt = None if ledger.key is None else Receipt.of(entry, ledger.key).to_dict()
-    answer = GuardedAnswer.stored(entry.body["answer"], number_of(entry), stored.repeated, receipt)
+    body = entry.body
+    answer = GuardedAnswer.stored(body["answer"], number_of(entry), stored.repeated, receipt, body["question"])
     if not stored.repeated:
         return answer
     beaten, doubt = ledger.look(lambda view: (ladder.beaten(view, entry), GuardState.of(view).doubt(entry.sequence)))

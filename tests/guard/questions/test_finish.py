@@ -65,15 +65,13 @@ def test_an_estimate_of_a_final_says_how_wide_it_can_be() -> None:
     assert opened().estimate(final(CANDIDATES, claims="ranks")).half_width is None
 
 
-def test_the_text_of_an_end_has_the_winner_and_what_is_claimed() -> None:
+def test_the_text_of_an_end_has_the_winner_and_what_is_revealed() -> None:
     guard = opened()
     guard.ask(check("good", guess=0.2))
     said = str(guard.ask(final(CANDIDATES, claims="winner")))
-    assert said.startswith(f"best is best with {mean_of('best'):.6g} in [")
-    assert "below the truly best; " in said
-    assert "1 earlier answer exactly in details" in said
-    assert "rank of weak 3" in str(opened().ask(final(CANDIDATES, claims="ranks")))
-    assert str(opened().ask(close())).startswith("no earlier answers")
+    assert said.startswith(f"“best” is best with {mean_of('best'):.3g}. The truth is between ")
+    assert "1 earlier answer is shown with exact values." in said
+    assert str(opened().ask(close())).startswith("The run has ended. ")
 
 
 def test_exploring_and_then_a_final_that_reveals_it() -> None:

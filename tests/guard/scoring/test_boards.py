@@ -178,18 +178,18 @@ def test_an_improvement_is_no_failure_and_a_beaten_one_no_improvement() -> None:
     """In words and in fields; the ledger keeps what was true when it was scored."""
     guard, board = opened(), POLICY.board("climb")
     first = guard.ask(asked(board, CHANCE > 2), key="first")
-    assert str(first).startswith("beat the best so far: 0.")
+    assert str(first).startswith("A new best: 0.")
     retried = guard.ask(asked(board, CHANCE > 2), key="first")
     assert retried.repeated
     assert retried.details["improved"], "a retry whose first answer was lost learns that it took the lead"
     worse = guard.ask(asked(board, CHANCE > 0.999))
-    assert str(worse).startswith("did not beat the best so far: in [")
+    assert "it does not beat the best so far. Nothing more is shown." in str(worse)
     best = guard.ask(asked(board))
     assert best.details["improved"]
     again = guard.ask(asked(board, CHANCE > 2))
     assert (again.repeated, again.details["improved"], again.details["beaten"]) == (True, False, True)
     assert again.value == first.value
-    assert str(again).startswith("beat the best when it was first submitted, and was beaten since: 0.")
+    assert str(again).startswith("A new best when it was first submitted: 0.")
     assert again.released() == first.released()
     assert guard.ask(asked(board)).details["improved"]
     assert all("failed" not in str(one) for one in (first, retried, worse, best, again))

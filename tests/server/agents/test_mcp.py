@@ -217,7 +217,7 @@ async def _submit_predictions(client: Client) -> None:
     jsonschema.validate(sent, schema)
     refused, words, data = await _call(client, "submit", **sent, key="night-1")
     assert not refused, words
-    assert re.search(r"Your estimate is confirmed within ±0\.0\d+\. The value is 0\.75", words)
+    assert re.search(r"Your score of 0\.75 passed: the truth is between 0\.\d+ and 0\.\d+\.", words)
     first = data["sequence"]
     refused, words, data = await _call(client, "submit", board="income", file="nobody.csv", guess=0.75)
     assert not refused, words
@@ -227,10 +227,10 @@ async def _submit_predictions(client: Client) -> None:
     assert data["sequence"] == first, words
     refused, words, data = await _call(client, "submit", board="climb", file="flat.json")
     assert not refused, words
-    assert "It beat the best so far. The value is" in words
+    assert words.startswith("A new best: 0.")
     refused, words, data = await _call(client, "submit", board="climb", predictions={"1": 0.5})
     assert not refused, words
-    assert "did not beat the best so far. No value is shown" in words
+    assert "it does not beat the best so far. Nothing more is shown." in words
     assert data["value"] is None
     refused, words, data = await _call(client, "submit", rule="age > 500", guess=0.75)
     assert not refused, words

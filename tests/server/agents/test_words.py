@@ -25,26 +25,6 @@ def test_an_answer_that_is_not_certified_says_so_and_promises_nothing() -> None:
     assert "NOT certified" not in said(0.5, [0.4, 0.6], passed=True)
 
 
-@pytest.mark.parametrize(
-    ("details", "value", "words"),
-    [
-        ({"improved": True}, 0.5, "It beat the best so far. The value is 0.5"),
-        ({"improved": False}, None, "It did not beat the best so far. No value is shown."),
-        (
-            {"improved": False, "beaten": True},
-            0.5,
-            "It beat the best when it was first submitted, and was beaten since.",
-        ),
-        ({"finished": False}, None, "It could not be finished. No value is shown."),
-    ],
-)
-def test_what_became_of_a_submission(details: Any, value: Any, words: str) -> None:
-    told = said(value, None if value is None else [0.4, 0.6], passed=False, details=details)
-    assert words in told
-    assert "pass" not in told
-    assert "fail" not in told
-
-
 def test_what_was_spent_is_said_once() -> None:
     assert "It cost PureDP(epsilon=0.1)." in said(0.5, [0.4, 0.6], cost=PureDP(0.1))
     again = said(0.5, [0.4, 0.6], cost=PureDP(0.1), repeated=True)
@@ -52,20 +32,16 @@ def test_what_was_spent_is_said_once() -> None:
     assert "the stored answer, free" in again
 
 
-@pytest.mark.parametrize(
-    ("value", "passed", "words"),
-    [
-        (None, True, "Passed: it holds for the population."),
-        (None, False, "Not shown to hold, which is not evidence against it. No value is shown."),
-        ("north", None, "The value is north; intervals, if any, are in the data."),
-    ],
-)
-def test_answers_without_an_interval(value: Any, passed: bool | None, words: str) -> None:
-    assert words in said(value, passed=passed)
+def test_cells_are_said_with_their_intervals() -> None:
+    told = said({"f": 0.5, "m": 0.25}, {"f": [0.4, 0.6]}, question={"kind": "histogram"})
+    assert told == (
+        "Shares of the population, each between the two ends that are shown. f: 0.5 in [0.4, 0.6]; m: 0.25. "
+        "Entry 0 of the ledger."
+    )
 
 
 def test_nothing_is_said_of_a_value_that_is_not_there() -> None:
-    assert said(None, sequence=4) == "Entry 4 of the ledger."
+    assert said(None, sequence=4) == "No value is shown. Entry 4 of the ledger."
 
 
 def test_an_estimate_of_what_was_asked_before_is_free() -> None:

@@ -123,7 +123,7 @@ class Histogram(Question):
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
         """Return what the cells are."""
-        return "Shares of the population, each between the ends that are drawn."
+        return "Shares of the population, each between the two ends that are shown."
 
 
 class NoisyHistogram(Bound):

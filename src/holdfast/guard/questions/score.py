@@ -150,10 +150,10 @@ class Score(Question):
             return "It takes part in the final. No score is shown: there is no room left to show one."
         if details.get("finished") is False:
             return f"{whose} model could not be evaluated on all rows. There is no score."
-        if asked["rule"] == "open":
+        if answer["passed"] is None and "improved" not in details:  # the rule "open"
             return f"{whose} score on the explored rows is {number(value)}. It is not certified: the final decides."
-        claims = asked["rule"] != "ladder" or details.get("first", False)
-        claimed = details.get("claimed", asked["guess"])
+        claims = "improved" not in details or details.get("first", False)
+        claimed = details.get("claimed", asked.get("guess"))
         if claims and (answer["passed"] or interval is None):
             return guess_sentence({**asked, "guess": claimed}, answer, whose, "score")
         if claims:

@@ -252,9 +252,9 @@ class Table(Question):
         small = answer["details"].get("not_reportable") or ()
         left = f" Too few rows to report: {'; '.join(small)}." if small else ""
         if answer["passed"] is None:
-            return f"Each group's truth in the population is between the ends that are drawn.{left}"
+            return f"Each group's truth in the population is between the two ends that are shown.{left}"
         outcome = "Every guess passed" if answer["passed"] else "Not every guess passed"
-        return f"{outcome}. Each group's truth is between the ends that are drawn.{left}"
+        return f"{outcome}. Each group's truth is between the two ends that are shown.{left}"
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.data.expressions import from_json, to_text
@@ -16,27 +17,39 @@ def number(value: Any) -> str:
 
     Examples
     --------
-    >>> number(0.123456), number(12345), number(0.5), number(True)
-    ('0.123', '12,345', '0.5', 'yes')
+    >>> number(0.123456), number(12345), number(0.5), number(1234.5), number(True)
+    ('0.123', '12,345', '0.5', '1,234', 'yes')
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.3g}"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return str(value)
 
 
 def ends(interval: Any) -> str:
-    """Return the two ends of an interval.
+    """Return the two ends of an interval, rounded outwards: what is between the exact ends is between these.
 
     Examples
     --------
-    >>> ends([0.25, 0.5])
-    '0.25 and 0.5'
+    >>> ends([0.25, 0.5]), ends([0.998732, 1.0]), ends([-1234.2, 0.12345])
+    ('0.25 and 0.5', '0.998 and 1', '-1,235 and 0.124')
     """
-    return "unknown bounds" if interval is None else f"{number(interval[0])} and {number(interval[1])}"
+    if interval is None:
+        return "unknown bounds"
+    return f"{number(_outwards(interval[0], math.floor))} and {number(_outwards(interval[1], math.ceil))}"
+
+
+def _outwards(value: Any, towards: Callable[[float], int]) -> Any:
+    """A number with the digits that `number` shows, moved towards one side where it has more."""
+    if not isinstance(value, float) or value == 0 or not math.isfinite(value):
+        return value
+    unit = 1.0 if abs(value) >= 1000 else 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    steps = value / unit
+    nearest = round(steps)
+    return unit * (nearest if math.isclose(steps, nearest, rel_tol=1e-9) else towards(steps))
 
 
 def expression_text(source: Any) -> str:

@@ -20,12 +20,12 @@ from holdfast.errors import (
     SampleUnavailable,
 )
 from holdfast.guard.analyst import AnalystGuard
-from holdfast.guard.answer import GuardedAnswer, submission_words
+from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.epochs import EpochName, check_epoch
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.questions.base import Question
 from holdfast.guard.sql import SqlAnswer
-from holdfast.mechanisms.answer import confirmed_words, price_words
+from holdfast.mechanisms.answer import price_words, value_words
 from holdfast.server.question_schema import QUESTION
 
 # --- Words ------------------------------------------------------------------------------------------------------------
@@ -89,25 +89,21 @@ def refusal(error: HoldfastError) -> tuple[str, dict[str, Any]]:
 
 
 def answer_words(answer: GuardedAnswer, confidence: float | None = None) -> str:
-    """Return an answer in words.
+    """Return an answer in words: the sentence of its kind, and around it what it promises, costs and leaves.
 
     Examples
     --------
     >>> from holdfast.core.guarantee import Guarantee
-    >>> print(answer_words(GuardedAnswer(0.81, [0.78, 0.84], Guarantee("t"), passed=True, sequence=3), 0.95))
-    Your estimate is confirmed within ±0.03. The value is 0.81, and the truth of the population lies in [0.78, 0.84].
-    All intervals of this guard hold at once with probability 0.95. Entry 3 of the ledger.
+    >>> asked = {"kind": "check", "expression": "age < 40", "guess": 0.81}
+    >>> answer = GuardedAnswer(0.81, [0.78, 0.84], Guarantee("t"), passed=True, sequence=3, question=asked)
+    >>> print(answer_words(answer, 0.95))
+    Your guess of 0.81 passed: the truth is between 0.78 and 0.84. All intervals of this guard hold at once with
+    probability 0.95. Entry 3 of the ledger.
     """
     parts = []
     if answer.repeated:
         parts.append("This was asked before: the stored answer, free.")
-    said, near = submission_words(answer.details), confirmed_words(answer.value, answer.interval)
-    if said:
-        parts.append(f"It {said}.")
-    elif answer.passed is not None and answer.value is not None:
-        passed = f"Your estimate is {near.partition(', ')[2]}." if near else "It passed."
-        parts.append(passed if answer.passed else "The check failed; this is the corrected value.")
-    parts.append(_value_words(answer))
+    parts += [answer.sentence, _cell_words(answer)]
     if answer.half_width is not None and confidence is not None and answer.guarantee.certified:
         parts.append(f"All intervals of this guard hold at once with probability {confidence:g}.")
     if not answer.guarantee.certified:
@@ -121,28 +117,13 @@ def answer_words(answer: GuardedAnswer, confidence: float | None = None) -> str:
     return " ".join([part for part in parts if part] + [f"Entry {answer.sequence} of the ledger."])
 
 
-def _value_words(answer: GuardedAnswer) -> str:
-    if "rejected" in answer.details:
-        return _test_words(answer)
-    if answer.value is None:
-        if submission_words(answer.details):
-            return "No value is shown."
-        if answer.passed:
-            return "Passed: it holds for the population."
-        return (
-            "Not shown to hold, which is not evidence against it. No value is shown." if answer.passed is False else ""
-        )
-    if answer.half_width is not None:
-        low, high = answer.interval
-        return f"The value is {answer.value:.6g}, and the truth of the population lies in [{low:.6g}, {high:.6g}]."
-    return f"The value is {answer.value}; intervals, if any, are in the data."
-
-
-def _test_words(answer: GuardedAnswer) -> str:
-    if answer.value is None:
-        return "The test is inconclusive: nothing is rejected."
-    decided = "rejected" if answer.details["rejected"] else "not rejected"
-    return f"The null hypothesis is {decided}: the p-value, corrected for all that was released, is {answer.value:.4g}."
+def _cell_words(answer: GuardedAnswer) -> str:
+    """Return the cells of an answer that has several, each with its interval."""
+    if not isinstance(answer.value, Mapping):
+        return ""
+    ends = answer.interval if isinstance(answer.interval, Mapping) else {}
+    where = {label: f"in [{low:.6g}, {high:.6g}]" for label, (low, high) in ends.items()}
+    return "; ".join(f"{label}: {value_words(one, where.get(label, ''))}" for label, one in answer.value.items()) + "."
 
 
 def estimate_words(estimate: Estimate) -> str:
@@ -268,8 +249,8 @@ class Tools:
     >>> rows = hf.data.table({"age": [23, 35, 47, 59] * 2500, "rich": [False, False, True, True] * 2500})
     >>> guard = hf.Guard.open(None, rows, hf.guard.Policy(questions=3))
     >>> tools = Tools(guard.for_analyst("agent"), label="rich")
-    >>> print(tools.call("submit", {"rule": "age > 40", "guess": 1.0}).words[:63])
-    Your estimate is confirmed within ±0.0014. The value is 1, and
+    >>> print(tools.call("submit", {"rule": "age > 40", "guess": 1.0}).words[:60])
+    Your guess of 1 passed: the truth is between 0.998 and 1. Al
     >>> print(tools.call("ask", {"question": {"kind": "mean", "expression": "age"}}).words[:33])
     Refused: a mean is not allowed he
     """
