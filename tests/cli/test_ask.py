@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+import typer
 
-from holdfast.cli.main import run
+from holdfast.cli.main import build, run
+from holdfast.guard.questions import Question
 
 N = 4000
 
@@ -324,3 +327,20 @@ def test_a_final_names_what_can_be_claimed(place: list[str], capsys: Any) -> Non
     assert run(["ask", "final", "--help"]) == 0
     assert "--claims [intervals|winner|ranks]" in capsys.readouterr().out
     assert run(["ask", "close", *place]) == 0  # the refusal has changed nothing
+
+
+def _commands(command: Any) -> Iterator[Any]:
+    yield command
+    for within in getattr(command, "commands", {}).values():
+        yield from _commands(within)
+
+
+def test_every_help_text_is_whole_sentences() -> None:
+    """A help text that is cut ends in the middle of a sentence."""
+    told: list[str | None] = [kind.summary() for kind in Question.kinds().values()]
+    for command in _commands(typer.main.get_command(build())):
+        told += [command.help, command.short_help, *(getattr(option, "help", None) for option in command.params)]
+    cut = [text for text in told if text and not re.search(r"[.:]\)?( +\[default: [^]]*\])?$", text.strip())]
+    assert len(told) > 500
+    assert cut == []
+    assert re.search("widens later\n", Question.kinds()["check"].__doc__ or ""), "what a first line alone would be"

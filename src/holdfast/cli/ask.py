@@ -106,7 +106,7 @@ def _commands() -> dict[str, Any]:
     app = typer.Typer(rich_markup_mode=None)
     for name, kind in Question.kinds().items():
         if not kind.needs_board:  # submissions have a command of their own
-            app.command(name, short_help=kind.summary().partition(";")[0].rstrip(".") + ".")(_command(kind))
+            app.command(name, short_help=output.short_help(kind.summary()))(_command(kind))
     app.command("question", short_help="Ask what a file says.")(question)
     made: Any = typer.main.get_command(app)
     for name, command in made.commands.items():

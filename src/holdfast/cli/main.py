@@ -19,6 +19,7 @@ import typer
 from holdfast import __version__
 from holdfast.cli import typed_words
 from holdfast.cli.examples import finish
+from holdfast.cli.output import short_help
 from holdfast.errors import (
     BudgetExhausted,
     GuaranteeUnavailable,
@@ -75,7 +76,7 @@ def build() -> typer.Typer:
         importlib.import_module(f"holdfast.cli.{name}").register(app)
     for group in app.registered_groups:
         if group.typer_instance is not None:
-            group.short_help = _short(str(group.typer_instance.info.help))
+            group.short_help = short_help(str(group.typer_instance.info.help))
             _shorten(group.typer_instance)
     _shorten(app)
     return app
@@ -83,13 +84,7 @@ def build() -> typer.Typer:
 
 def _shorten(app: typer.Typer) -> None:
     for command in app.registered_commands:
-        command.short_help = command.short_help or _short((command.callback and command.callback.__doc__) or "")
-
-
-def _short(told: str) -> str:
-    """What stands next to a command's name in the list of commands: a whole clause, not what fits a line."""
-    first = " ".join(told.strip().split("\n\n")[0].split()).partition(";")[0].partition(". ")[0]
-    return first.rstrip(".") + "."
+        command.short_help = command.short_help or short_help((command.callback and command.callback.__doc__) or "")
 
 
 def run(arguments: Sequence[str]) -> int:

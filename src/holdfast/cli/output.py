@@ -23,6 +23,18 @@ from holdfast.errors import InvalidParameter, NotInstalled
 # --- Output -----------------------------------------------------------------------------------------------------------
 
 
+def short_help(told: str) -> str:
+    """Return what stands next to a command's name in the list of commands: a whole clause, not what fits a line.
+
+    Examples
+    --------
+    >>> short_help("Check a guess. A pass costs next to nothing.")
+    'Check a guess.'
+    """
+    first = " ".join(told.strip().split("\n\n")[0].split()).partition(";")[0].partition(". ")[0]
+    return first.rstrip(".") + "."
+
+
 def print_json(value: Any) -> None:
     """Print one JSON object on standard output."""
     print(to_json(value))

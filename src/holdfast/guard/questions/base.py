@@ -329,8 +329,8 @@ class Question(ABC):
 
     @classmethod
     def summary(cls) -> str:
-        """Return the first line of its documentation."""
-        return (cls.__doc__ or "").strip().splitlines()[0]
+        """Return the first paragraph of its documentation."""
+        return " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
