@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli import main
 from holdfast.cli import reproduce as command
 from holdfast.cli.main import run
 from holdfast.errors import NotInstalled
@@ -150,6 +151,30 @@ def test_without_the_papers_it_says_how_to_install_them(monkeypatch: pytest.Monk
     assert not command.installed()
     with pytest.raises(NotInstalled, match=r"pip install \./papers"):
         command._command()(["all"])
+
+
+@pytest.mark.parametrize("left_behind", [False, True])
+def test_without_the_papers_every_option_is_answered_by_how_to_install_them(
+    left_behind: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the distribution is missing, and where only its metadata were left, without the entry point."""
+
+    class Emptied(metadata.Distribution):
+        def read_text(self, filename: str) -> str | None:
+            return None
+
+        def locate_file(self, path: object) -> Path:
+            return Path()
+
+    def found(name: str) -> metadata.Distribution:
+        if left_behind:
+            return Emptied()
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", found)
+    monkeypatch.setattr(main, "_command", main._command.__wrapped__)  # made once otherwise
+    assert run(["reproduce", "dwork-figure-2", "--quick", "--seed", "5"]) == 1
+    assert "pip install ./papers" in capsys.readouterr().err
 
 
 def test_an_entry_point_names_the_command() -> None:

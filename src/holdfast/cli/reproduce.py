@@ -19,7 +19,11 @@ INSTALL_HINT = (
 
 def register(app: typer.Typer) -> None:
     """Add the command that the distribution's entry point names, or one that says how to install it."""
-    app.command("reproduce", short_help="Re-create figures and tables of the papers, or list them.")(_command())
+    command = _command()
+    # Whatever options the command has where it is installed: without it the answer to all of them is how to install it.
+    anything = {"ignore_unknown_options": True} if command is _absent else {}
+    about = "Re-create figures and tables of the papers, or list them."
+    app.command("reproduce", short_help=about, context_settings=anything)(command)
 
 
 def installed() -> bool:
@@ -33,8 +37,7 @@ def _command() -> Callable[..., None]:
         found = metadata.distribution(DISTRIBUTION).entry_points.select(group=GROUP, name="reproduce")
     except metadata.PackageNotFoundError:
         return _absent
-    command: Callable[..., None] = next(iter(found)).load()
-    return command
+    return next((entry.load() for entry in found), _absent)
 
 
 def _absent(
