@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -27,8 +27,7 @@ from holdfast.guard.pipeline import (
     state_of,
 )
 from holdfast.guard.policy import Policy
-from holdfast.guard.questions.base import Bound, Situation
-from holdfast.guard.questions.mean import Mean
+from holdfast.guard.questions.base import Bound, Question, Situation
 from holdfast.guard.state import Account, Accounts, GuardState, Progress, read_account
 from holdfast.holdout.error_budget import Price
 from holdfast.mechanisms.answer import wider_words
@@ -241,6 +240,59 @@ def _not_ended(account: Account) -> Account:
     return account
 
 
+_NEXT: dict[str, dict[str, Any]] = {"check": {"guess": 0.5}, "mean": {}}
+"""The kinds whose next width says how sharp a guard is, and their fields besides the expression."""
+
+
+def next_kinds(kinds: Sequence[str] | None, answers: str) -> list[str]:
+    """Return of "check" and "mean" those that a policy allows; where it plans means, a check is as wide as a mean.
+
+    Examples
+    --------
+    >>> next_kinds(("claim", "check", "mean"), "mixed"), next_kinds(("check", "mean"), "means")
+    (['check', 'mean'], ['mean'])
+    """
+    return [kind for kind in _NEXT if kind in (kinds or ()) and (kind == "mean" or answers != "means")]
+
+
+def next_widths(
+    policy: Policy, schema: Schema, n: int, situation: Callable[[Bound], Situation], kinds: Sequence[str] | None = None
+) -> dict[str, float]:
+    """Return the half-width of the next check and the next noisy mean, of a condition that half of the rows meet.
+
+    That is where an interval is widest. The check names no tolerance, and its guess passes. A kind that would be
+    refused is left out.
+
+    Parameters
+    ----------
+    policy, schema, n
+        What the questions are bound to; the columns decide nothing.
+    situation : callable
+        Where the run stands for a bound question. It raises where the question would be refused.
+    kinds : sequence of str, optional
+        Which kinds; by default all that the policy allows.
+
+    Examples
+    --------
+    >>> policy = Policy(questions=500)
+    >>> begun = Situation(GuardBudget(32_561, policy), Progress())
+    >>> round(next_widths(policy, Schema({"age": "integer"}), 32_561, lambda _: begun)["check"], 3)
+    0.032
+    """
+    condition = to_json(tree.IsNull(tree.Name(schema.columns[0].name)))
+    found = {}
+    for kind in next_kinds(policy.kinds if kinds is None else kinds, policy.answers):
+        try:
+            question = Question.from_dict({"kind": kind, "expression": condition, **_NEXT[kind]})
+            bound = question.bind(schema, n, policy)
+            width = bound.half_width(situation(bound))
+        except HoldfastError:  # nothing is left, or the policy names no cost: then there is nothing to say
+            continue
+        if width is not None:
+            found[kind] = width
+    return found
+
+
 def private_width(policy: Policy, schema: Schema, n: int) -> float | None:
     """How wide the first noisy mean would be, as a part of its range; None where the policy allows none of that price.
 
@@ -260,12 +312,9 @@ def private_width(policy: Policy, schema: Schema, n: int) -> float | None:
     """
     if policy.privacy is None or policy.answers == "means" or "mean" not in (policy.kinds or ()):
         return None
-    condition = tree.IsNull(tree.Name(schema.columns[0].name))
-    try:
-        bound = Mean(to_json(condition)).bind(schema, n, policy)
-        return bound.half_width(Situation(GuardBudget(n, policy), Progress(), bound.cost))
-    except HoldfastError:  # no price is named, or nothing is left
-        return None
+    budget = GuardBudget(n, policy)
+    widths = next_widths(policy, schema, n, lambda bound: Situation(budget, Progress(), bound.cost), ("mean",))
+    return widths.get("mean")
 
 
 def narrowest_privacy(policy: Policy, schema: Schema, n: int) -> tuple[Policy, float] | None:

@@ -86,6 +86,19 @@ def test_what_a_policy_promises_without_a_cap_or_a_cost() -> None:
     assert lines[0].remark == "±0.074 at the last, if no check fails"  # passes cost next to nothing
 
 
+@pytest.mark.parametrize("answers", ["mixed", "means"])
+def test_the_form_promises_what_the_new_guard_says_of_its_next_answer(answers: str) -> None:
+    """One rule decides which kinds are named and how wide they are: before there is a guard, and on its page."""
+    privacy = {"kind": "pure-dp", "epsilon": 0.2}
+    plain = {"privacy": privacy, "spend": privacy | {"epsilon": 0.01}, "confidence": 0.95} if answers == "mixed" else {}
+    policy = Policy.from_dict({"questions": 40, "answers": answers, **plain})
+    guard = Guard.open(None, hf.data.table({"age": list(range(4000))}), policy)
+    shown = {name.lower(): width for name, width in words.sharpness(guard.ledger)}
+    promises = {line.name.removeprefix("This guard: "): line.half_width for line in promised(4000, policy)}
+    assert list(promises) == list(shown) == (["a check", "a noisy mean"] if answers == "mixed" else ["a noisy mean"])
+    assert promises == pytest.approx(shown)
+
+
 @pytest.mark.parametrize("budget", ["0.4", "0,4"])
 def test_an_override_changes_the_budget_in_its_own_unit(budget: str) -> None:
     before = Policy.from_dict({"questions": 5, "privacy": {"kind": "zcdp", "rho": 0.2}}).to_dict()

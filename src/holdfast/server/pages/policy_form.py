@@ -14,9 +14,10 @@ from holdfast.core import arguments
 from holdfast.data.schema import Column, Schema
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.columns import declared_columns
+from holdfast.guard.estimates import next_widths
 from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.policy import Policy
-from holdfast.guard.questions.base import Question, Situation
+from holdfast.guard.questions.base import Situation
 from holdfast.guard.questions.fields import CategoriesInput, Place
 from holdfast.guard.questions.planned import PlannedAnswers, answers_of
 from holdfast.guard.scoring.board import OF_EXPRESSIONS, WITH_RANGE, Board
@@ -247,31 +248,25 @@ def offers(n: int, fields: Mapping[str, str]) -> list[Offer]:
 def promised(n: int, policy: Policy) -> list[Line]:
     """Return the widths of this very policy: of the first answer, and of the last one if no check ever fails."""
     budget, most = GuardBudget(n, policy), policy.questions
+
+    def widths(progress: Progress) -> dict[str, float]:
+        return next_widths(policy, _CONDITION, n, lambda _: Situation(budget, progress))
+
+    first = widths(Progress())
+    last = {} if most is None else widths(Progress(most, most - 1, 0, Course(most - 1, most - 1)))
     found = []
-    for kind, name, more in (("check", "a check", {"guess": 0.5}), ("mean", "a noisy mean", {})):
-        planned = policy.answers == "means"
-        if kind not in (policy.kinds or ()) or (kind == "check" and planned):  # a check is as wide as a mean there
-            continue
-        try:
-            bound = Question.from_dict({"kind": kind, "expression": "condition", **more}).bind(_CONDITION, n, policy)
-            ends = [Progress()]
-            if most is not None:
-                ends.append(Progress(most, most - 1, 0, Course(most - 1, most - 1)))
-            widths = [bound.half_width(Situation(budget, progress)) for progress in ends]
-        except HoldfastError:
-            continue
+    for kind, width in first.items():
         if policy.plan == "open":
-            remark = f"the next one; ±{widths[-1]:.2g} at question {most:,}"
-        elif planned:
+            remark = f"the next one; ±{last[kind]:.2g} at question {most:,}" if kind in last else "the next one"
+        elif policy.answers == "means":
             remark = spending_words(answers_of(policy, n), policy.privacy)
-        elif most is None or widths[-1] is None or widths[0] is None:
+        elif kind not in last:
             remark = ""
-        elif f"{widths[0]:.2g}" == f"{widths[-1]:.2g}":
+        elif f"{width:.2g}" == f"{last[kind]:.2g}":
             remark = "from the first to the last, while no check fails"
         else:
-            remark = f"±{widths[-1]:.2g} at the last, if no check fails"
-        if widths[0] is not None:
-            found.append(Line(f"This guard: {name}", widths[0], "this", remark))
+            remark = f"±{last[kind]:.2g} at the last, if no check fails"
+        found.append(Line(f"This guard: {words.NEXT[kind].lower()}", width, "this", remark))
     return found
 
 

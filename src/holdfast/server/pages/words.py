@@ -10,14 +10,14 @@ from typing import Any
 from holdfast.accounting import PureDP
 from holdfast.errors import HoldfastError
 from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.estimates import Estimate
+from holdfast.guard.estimates import Estimate, next_kinds, next_widths
 from holdfast.guard.guard import Guard
 from holdfast.guard.guard_budget import budget_of
 from holdfast.guard.ledger.entry import Entry, number_of
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.seats import seat_entries, seat_page
 from holdfast.guard.ledger.transaction import View
-from holdfast.guard.questions.base import Question, Situation
+from holdfast.guard.questions.base import Bound, Question, Situation
 from holdfast.guard.questions.words import number
 from holdfast.guard.scoring.deadlines_and_quotas import deadline_words
 from holdfast.guard.state import GuardState, read_account
@@ -338,8 +338,8 @@ def _candidates(guard: Guard, question: Mapping[str, Any], analyst: str) -> Iter
 
 _VACUOUS = 0.5
 """The half-width from which on an interval for a proportion is vacuous."""
-_PLAIN: dict[str, tuple[str, dict[str, Any]]] = {"check": ("A check", {"guess": 0.5}), "mean": ("A noisy mean", {})}
-"""The questions that an outlook estimates: their kind, what they are called, and their fields."""
+NEXT = {"check": "A check", "mean": "A noisy mean"}
+"""What the questions are called whose next width an outlook estimates."""
 _SHOWN = 25
 _READ = 200
 _STRIP = 60
@@ -398,8 +398,7 @@ def sharpness(ledger: Ledger, analyst: str | None = None) -> list[tuple[str, flo
 def refused(policy: Mapping[str, Any], sharp: Sequence[tuple[str, float]]) -> list[str]:
     """Which of the two plain questions the policy allows, and would be refused now, as `sharpness` found."""
     given = {name for name, _ in sharp}
-    allowed = [kind for kind in _PLAIN if kind in policy["kinds"] and (kind == "mean" or policy["answers"] != "means")]
-    return [_PLAIN[kind][0] for kind in allowed if _PLAIN[kind][0] not in given]
+    return [NEXT[kind] for kind in next_kinds(policy["kinds"], policy["answers"]) if NEXT[kind] not in given]
 
 
 def _sharpness(view: View, analyst: str | None) -> list[tuple[str, float]]:
@@ -410,24 +409,15 @@ def _sharpness(view: View, analyst: str | None) -> list[tuple[str, float]]:
     names = [None, analyst] if named else [None]
     if policy.histories == "separate" and named:
         names = [analyst]  # what others have used decides nothing
-    condition = f'"{standing.schema.columns[0].name}" is null'
-    found = []
-    for kind, (name, more) in _PLAIN.items():
-        if kind not in (policy.kinds or ()) or (kind == "check" and policy.answers == "means"):  # as wide as a mean
-            continue
-        situation = Situation(budget_of(standing, analyst), acting.progress, acting.spent)
-        try:
-            question = Question.from_dict({"kind": kind, "expression": condition, **more})
-            bound = question.bind(standing.schema, standing.explored, policy)
-            for name_of_account in names:
-                account = read_account(view.account, policy, name_of_account)[1]
-                account.charge(bound.cost, policy.most_questions(name_of_account), name)
-            width = bound.half_width(situation)
-        except HoldfastError:  # nothing is left, or the policy names no cost: then there is nothing to say
-            continue
-        if width is not None:
-            found.append((name, width))
-    return found
+
+    def situation(bound: Bound) -> Situation:
+        for name in names:
+            account = read_account(view.account, policy, name)[1]
+            account.charge(bound.cost, policy.most_questions(name), NEXT[bound.kind])
+        return Situation(budget_of(standing, analyst), acting.progress, acting.spent)
+
+    widths = next_widths(policy, standing.schema, standing.explored, situation)
+    return [(NEXT[kind], width) for kind, width in widths.items()]
 
 
 def place(text: str) -> int | None:
