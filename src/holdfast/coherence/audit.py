@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from holdfast.coherence.distance import METRICS, check_weights
 from holdfast.coherence.groups import GroupPlan, Groups, plan_of
+from holdfast.coherence.learners.tabular import learners_of
 from holdfast.coherence.peeking import check_holds_no_data
-from holdfast.coherence.protocol import learners_of
 from holdfast.coherence.table import Table
 from holdfast.coherence.target import Lens, Target, family
 from holdfast.core import arguments

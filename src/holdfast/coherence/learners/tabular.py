@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -297,3 +297,21 @@ def learner_of(given: Any) -> Any:
     if callable(given):
         return given
     raise InvalidParameter(f"a learner must be a name, an estimator or a callable, got a {type(given).__name__}")
+
+
+def learners_of(given: Any) -> dict[str, Any]:
+    """Named learners from one or several: callables, names of built-in ones, scikit-learn estimators."""
+    if isinstance(given, Mapping):
+        named = {str(name): learner_of(learner) for name, learner in given.items()}
+    else:
+        several = [given] if isinstance(given, str) or not isinstance(given, Sequence) else list(given)
+        learners = [learner_of(learner) for learner in several]
+        named = {}
+        for learner in learners:
+            name = getattr(learner, "name", None) or getattr(learner, "__name__", None) or type(learner).__name__
+            if name in named:
+                raise InvalidParameter(f"learners must have distinct names; {name!r} occurs twice (use a mapping)")
+            named[str(name)] = learner
+    if not named:
+        raise InvalidParameter("learners must hold at least one learner")
+    return named
