@@ -290,6 +290,24 @@ def _kind(base: Any) -> tuple[Kind, tuple[str, ...]]:
     return kinds[base], ()
 
 
+@functools.cache
+def _checker(name: str, hint: Any) -> Callable[[Any], Any]:
+    base, domain, optional = _read(hint)
+    kind, choices = _kind(base)
+    return Parameter(name, kind, True, None, choices, domain.help, domain, optional).checked
+
+
+def checked(name: str, hint: Any, value: Any) -> Any:
+    """Return a clean value of one of the types below, for what is no parameter of a theorem, or raise.
+
+    Examples
+    --------
+    >>> checked("beta", FailureProbability, 0.05), checked("n", Rows, 1e6)
+    (0.05, 1000000)
+    """
+    return _checker(name, hint)(value)
+
+
 def parse(parameter: Parameter, text: str) -> Any:
     """Read a parameter from the text of a command line.
 

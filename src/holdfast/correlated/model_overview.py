@@ -9,10 +9,10 @@ from typing import Any
 
 from holdfast.bounds.correlated.influence import QuiltTerms
 from holdfast.bounds.correlated.thresholdout import RunPlan, plan_run
-from holdfast.bounds.interval.width import MOST
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.numerics.search import first_at_least
 from holdfast.bounds.one_question.means import MeanFamily, Side
+from holdfast.bounds.parameters import MOST
 from holdfast.core import arguments
 from holdfast.correlated.blocks.blocks import Blocks
 from holdfast.correlated.chains.markov import MarkovChain

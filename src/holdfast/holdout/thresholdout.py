@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.accounting.costs import PureDP
-from holdfast.bounds.holdout.ranges import laplace_scale
 from holdfast.bounds.holdout.single_threshold import single_threshold_size
 from holdfast.bounds.holdout.thresholdout import (
     split_size,
@@ -29,6 +28,7 @@ from holdfast.bounds.holdout.thresholdout import (
 )
 from holdfast.bounds.numerics.exact import decimal_fraction, float_up, left_to_chance
 from holdfast.bounds.numerics.search import first_whole
+from holdfast.bounds.parameters import LaplaceScale, checked
 from holdfast.bounds.sparse_vector import numeric_sparse_scales, sparse_vector_split
 from holdfast.core import arguments
 from holdfast.core.copying import OneOwner
@@ -404,7 +404,7 @@ class ThresholdRules:
         clean = {
             "n": arguments.whole("n", self.n, at_least=1, at_most=10**15),
             "threshold": arguments.real("threshold", self.threshold, at_least=0),
-            "sigma": laplace_scale(self.sigma),
+            "sigma": checked("sigma", LaplaceScale, self.sigma),
             "budget": arguments.whole("budget", self.budget, at_least=1, at_most=10**15),
             "side": arguments.choice("side", self.side, SIDES),
             "low": low,

@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.bounds.holdout.ranges import count
 from holdfast.bounds.numerics.exact import down, up
 from holdfast.bounds.one_question import means
 from holdfast.bounds.parameters import MOST, Deltas, Domain, MissProbability, Rows
@@ -204,7 +203,7 @@ def autoregressive_start_ratio(last: float, coefficient: float, gap: int = 1) ->
     """
     last = arguments.real("last", last, at_least=-1e6, at_most=1e6)
     coefficient = arguments.real("coefficient", coefficient, above=-1, below=1)
-    gap = count("gap", gap)
+    gap = arguments.whole("gap", gap, at_least=1, at_most=MOST)
     exponent = last * last / 2 - 0.5 * math.log1p(-math.exp(2 * gap * math.log(abs(coefficient)))) if coefficient else 0
     return up(math.exp(exponent), 64) if exponent < 700 else math.inf
 
@@ -264,7 +263,7 @@ def effective_n_blocks(
     >>> round(effective_n_blocks([10] * 50 + [1] * 500), 7)
     181.8181818
     """
-    counts = [count(f"sizes[{i}]", size) for i, size in enumerate(sizes)]
+    counts = [arguments.whole(f"sizes[{i}]", size, at_least=1, at_most=MOST) for i, size in enumerate(sizes)]
     return down(sum(counts) ** 2 / sum(k * k for k in counts))
 
 

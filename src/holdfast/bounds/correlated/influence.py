@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-from holdfast.bounds.holdout.ranges import count
 from holdfast.bounds.numerics.exact import down, up
-from holdfast.bounds.parameters import Domain, Epsilon, PValue, Rows, RowsAhead, RowsBack
+from holdfast.bounds.parameters import MOST, Domain, Epsilon, PValue, Rows, RowsAhead, RowsBack
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
 
@@ -40,7 +39,7 @@ def two_state_log_ratios(p: float, q: float, lag: int) -> LogRatios:
     >>> [round(r, 9) for r in two_state_log_ratios(0.1, 0.4, 1)]
     [0.810930216, 1.791759469]
     """
-    p, q, lag = _probability("p", p), _probability("q", q), count("lag", lag)
+    p, q, lag = _probability("p", p), _probability("q", q), arguments.whole("lag", lag, at_least=1, at_most=MOST)
     if p + q == 0:
         return LogRatios(math.inf, math.inf)
     zero, one = q / (p + q), p / (p + q)
@@ -95,7 +94,7 @@ def two_state_influence(
     """
     _probability("p", p), _probability("q", q)
     sides = [
-        two_state_log_ratios(p, q, count(name, lag))
+        two_state_log_ratios(p, q, arguments.whole(name, lag, at_least=1, at_most=MOST))
         for name, lag in (("before", before), ("after", after))
         if lag is not None
     ]
@@ -140,7 +139,7 @@ def spectral_influence(
     for name, lag, times in (("before", before, 1 if start == "stationary" else 2), ("after", after, 1)):
         if lag is None:
             continue
-        steps = count(name, lag)
+        steps = arguments.whole(name, lag, at_least=1, at_most=MOST)
         log_decay = -gap * steps if method == "paper" else steps * math.log1p(-gap) if gap < 1 else -math.inf
         share = up(math.exp(log_decay) / rarest, 16)
         total += times * 2 * math.atanh(share) if share < 1 else math.inf
@@ -246,10 +245,14 @@ class QuiltTerms:
     def __post_init__(self) -> None:
         influence = arguments.real("influence", self.influence, at_least=0, infinite=True)
         surcharge = 2 * influence if self.surcharge is None else self.surcharge
-        object.__setattr__(self, "size", count("blanket", self.size))
+        object.__setattr__(self, "size", arguments.whole("blanket", self.size, at_least=1, at_most=MOST))
         object.__setattr__(self, "influence", influence)
         object.__setattr__(self, "surcharge", arguments.real("surcharge", surcharge, at_least=0, infinite=True))
-        object.__setattr__(self, "colours", count("colours", self.size if self.colours is None else self.colours))
+        object.__setattr__(
+            self,
+            "colours",
+            arguments.whole("colours", self.size if self.colours is None else self.colours, at_least=1, at_most=MOST),
+        )
 
     @property
     def classes(self) -> int:
@@ -379,7 +382,10 @@ def windowed_influence(coefficient: float, lag: int, radius: float) -> float:
     0.01757814176
     """
     phi = arguments.real("coefficient", coefficient, above=-1, below=1)
-    lag, radius = count("lag", lag), arguments.real("radius", radius, at_least=0, at_most=1e100)
+    lag, radius = (
+        arguments.whole("lag", lag, at_least=1, at_most=MOST),
+        arguments.real("radius", radius, at_least=0, at_most=1e100),
+    )
     power = math.exp(lag * math.log(abs(phi))) if phi else 0.0
     return up(2 * radius * radius * power / (1 - power * power), 32)
 

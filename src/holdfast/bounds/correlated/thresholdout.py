@@ -11,7 +11,6 @@ from scipy.special import log_ndtr, ndtr
 
 from holdfast.bounds.concentration import exp_up
 from holdfast.bounds.correlated.influence import METHODS, Method, QuiltTerms, declared_quilt
-from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability, laplace_scale
 from holdfast.bounds.numerics.exact import down, up
 from holdfast.bounds.numerics.search import first_at_least, first_whole
 from holdfast.bounds.parameters import (
@@ -31,6 +30,7 @@ from holdfast.bounds.parameters import (
     Rows,
     Sensitivity,
     Surcharge,
+    checked,
 )
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
@@ -157,8 +157,12 @@ def run_parameters(tau: float, beta: float, questions: int, budget: int, split: 
     >>> round(found.sigma, 13), round(found.threshold, 9), round(found.tau, 9), round(found.beta * 1000, 9)
     (0.0003690652927, 0.075, 0.0125, 0.037375)
     """
-    tau, beta, m = accuracy(tau), failure_probability(beta), count("questions", questions)
-    budget = count("budget", budget, at_least=1, at_most=m)
+    tau, beta, m = (
+        checked("tau", Accuracy, tau),
+        checked("beta", FailureProbability, beta),
+        checked("questions", Questions, questions),
+    )
+    budget = arguments.whole("budget", budget, at_least=1, at_most=m)
     split = arguments.probability("split", split)
     sigma = (1 - split) * tau / (12 * math.log(4 * m / beta))
     left = down((beta - noise_failure(beta, m, budget, split)) / m, 8)
@@ -191,7 +195,7 @@ def noise_failure(beta: FailureProbability, questions: Questions, budget: Budget
     0.012625
     """
     m = questions
-    budget = count("budget", budget, at_least=1, at_most=m)
+    budget = arguments.whole("budget", budget, at_least=1, at_most=m)
     each = beta / (4 * m)
     release = math.exp(min(0.75 * (3 + split) / (1 - split), 1e9) * math.log(each))
     return up((budget + m) * each + budget * release, 32)
@@ -337,7 +341,12 @@ def printed_terms(
 
 
 def _door(budget: int, sigma: float, tau: float, beta: float) -> tuple[int, float, float, float]:
-    return count("budget", budget), laplace_scale(sigma), accuracy(tau), failure_probability(beta)
+    return (
+        checked("budget", Budget, budget),
+        checked("sigma", LaplaceScale, sigma),
+        checked("tau", Accuracy, tau),
+        checked("beta", FailureProbability, beta),
+    )
 
 
 # --- Inversion --------------------------------------------------------------------------------------------------------
@@ -771,12 +780,12 @@ def run_arguments(
     >>> run_arguments(0.1, 0.05, 1000, 10, 0.5)
     (0.1, 0.05, 1000, 10, 0.5)
     """
-    m = count("questions", questions)
+    m = checked("questions", Questions, questions)
     return (
-        accuracy(tau),
-        failure_probability(beta),
+        checked("tau", Accuracy, tau),
+        checked("beta", FailureProbability, beta),
         m,
-        count("budget", budget, at_least=1, at_most=m),
+        arguments.whole("budget", budget, at_least=1, at_most=m),
         arguments.probability("split", split),
     )
 
@@ -870,7 +879,7 @@ def holdout_accuracy(
     """
     quilt = declared_quilt(blanket, influence, surcharge, colours)
     m = questions
-    budget = count("budget", budget, at_least=1, at_most=m)
+    budget = arguments.whole("budget", budget, at_least=1, at_most=m)
     return least_accuracy(lambda tau: run_excess(n, tau, beta, m, budget, quilt, split, method))
 
 

@@ -9,11 +9,10 @@ import math
 from collections.abc import Sequence
 from typing import Annotated
 
-from holdfast.bounds.holdout.ranges import count
 from holdfast.bounds.numerics.binomial import log_choose
 from holdfast.bounds.numerics.exact import down
 from holdfast.bounds.one_question.means import hoeffding_half_width
-from holdfast.bounds.parameters import MOST, Domain, FailureProbability, QuestionNumber, Questions, Rows
+from holdfast.bounds.parameters import MOST, Domain, FailureProbability, QuestionNumber, Questions, Rows, checked
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
@@ -97,7 +96,7 @@ def _log_share(
     questions: int | None,
     max_failures: int | None,
 ) -> float:
-    f = failures if failures < question else count("failures", failures, at_least=0, at_most=question - 1)
+    f = failures if failures < question else arguments.whole("failures", failures, at_least=0, at_most=question - 1)
     shown = counts or ()
     if len(shown) != f:
         raise InvalidParameter(f"counts must have one entry per failure, {f}, got {len(shown)}")
@@ -109,11 +108,11 @@ def _log_weights(beta: float, t: int, f: int, questions: int | None, max_failure
     if questions is None:
         when = math.log(_SERIES) - 2 * math.log(t)
     else:
-        when = -math.log(count("questions", questions, at_least=t))
+        when = -math.log(arguments.whole("questions", questions, at_least=t, at_most=MOST))
     if max_failures is None:
         often = math.log(_SERIES) - 2 * math.log(f + 1)
     else:
-        often = -math.log(count("max_failures", max_failures, at_least=f) + 1)
+        often = -math.log(arguments.whole("max_failures", max_failures, at_least=f, at_most=MOST) + 1)
     return math.log(beta) + when + often - log_choose(t - 1, f)
 
 
@@ -125,7 +124,7 @@ def hoeffding_tolerance(n: int, share: float) -> float:
     >>> round(hoeffding_tolerance(5000, 1.109056582e-09), 11)
     0.04616590007
     """
-    n, share = count("n", n), arguments.probability("share", share)
+    n, share = checked("n", Rows, n), arguments.probability("share", share)
     return hoeffding_half_width(n, math.log(share) - math.log(2))
 
 
@@ -171,7 +170,7 @@ def guess_and_check_width(
     0.049927
     """
     t = question
-    f = count("failures", failures, at_least=0, at_most=t - 1)
+    f = arguments.whole("failures", failures, at_least=0, at_most=t - 1)
     log_share = _log_weights(beta, t, f, questions, max_failures)
     if f > 0:
         if grid is None:

@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from holdfast.bounds.generalisation import pure_dp_event
-from holdfast.bounds.holdout.ranges import count, failure_probability
 from holdfast.bounds.holdout.thresholdout import least_accuracy, room
 from holdfast.bounds.numerics.exact import down
 from holdfast.bounds.numerics.search import smallest, spaced, turning_point
-from holdfast.bounds.parameters import Accuracy, Budget, Domain, FailureProbability, MissProbability, Questions
+from holdfast.bounds.parameters import (
+    Accuracy,
+    Budget,
+    Domain,
+    FailureProbability,
+    MissProbability,
+    Questions,
+    Rows,
+    checked,
+)
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.sparse_vector import sparse_vector_epsilon
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 _LIMIT = 10**18
@@ -121,8 +130,12 @@ def single_threshold_accuracy(n: int, beta: float, questions: int, budget: int) 
     >>> round(single_threshold_accuracy(514_423, 0.05, 1000, 10), 6)
     0.1
     """
-    n, beta, m = count("n", n), failure_probability(beta), count("questions", questions)
-    b = count("budget", budget, at_least=1, at_most=m)
+    n, beta, m = (
+        checked("n", Rows, n),
+        checked("beta", FailureProbability, beta),
+        checked("questions", Questions, questions),
+    )
+    b = arguments.whole("budget", budget, at_least=1, at_most=m)
 
     return least_accuracy(lambda tau: single_threshold_spare(n, tau, beta, m, b))
 

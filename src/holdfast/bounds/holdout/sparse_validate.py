@@ -6,9 +6,18 @@ import math
 import sys
 from typing import Annotated, Literal
 
-from holdfast.bounds.holdout.ranges import accuracy, count
 from holdfast.bounds.numerics.exact import up
-from holdfast.bounds.parameters import Accuracy, AnswerValues, Budget, Domain, FailureProbability, Questions, Rows
+from holdfast.bounds.parameters import (
+    MOST,
+    Accuracy,
+    AnswerValues,
+    Budget,
+    Domain,
+    FailureProbability,
+    Questions,
+    Rows,
+    checked,
+)
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
@@ -194,8 +203,8 @@ def sparse_validate_width(
 
 def _inputs(questions: int, budget: int, values: int, method: str) -> tuple[int, int, int]:
     """The length of the strings, the most nonzero entries, and the number of nonzero symbols."""
-    i = count("questions", questions, at_least=1, at_most=10**15)
-    b = count("budget", budget)
+    i = arguments.whole("questions", questions, at_least=1, at_most=10**15)
+    b = checked("budget", Budget, budget)
     values = arguments.whole("values", values, at_least=1)
     arguments.choice("method", method, ("best", "answered", "paper"))
     length = i if method == "paper" else i - 1
@@ -307,6 +316,6 @@ def median_size(
 
 def _median_inputs(universe: float, questions: int, tau: float, method: str) -> tuple[float, int, float]:
     bits = math.log2(arguments.real("universe", universe, above=1))
-    m, tau = count("questions", questions, at_least=2), accuracy(tau)
+    m, tau = arguments.whole("questions", questions, at_least=2, at_most=MOST), checked("tau", Accuracy, tau)
     arguments.choice("method", method, ("best", "paper"))
     return bits, m, tau / 3

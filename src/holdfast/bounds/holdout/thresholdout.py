@@ -15,14 +15,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 from scipy.special import ndtr
 
 from holdfast.bounds.generalisation import pure_dp_event, theorem_8_inverse
-from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability, laplace_scale
 from holdfast.bounds.interval.mutual_information import second_moment_factor
 from holdfast.bounds.interval.planning import best_noise
 from holdfast.bounds.interval.signs import LEAST_SCALE, RowLaw, sign_plan
-from holdfast.bounds.interval.width import LEAST_BETA
 from holdfast.bounds.numerics.exact import down, up
 from holdfast.bounds.numerics.search import crossing, first_at_least, turning_point
 from holdfast.bounds.parameters import (
+    LEAST_BETA,
     Accuracy,
     Budget,
     DeviationSize,
@@ -33,6 +32,7 @@ from holdfast.bounds.parameters import (
     PositiveDelta,
     Questions,
     Rows,
+    checked,
 )
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.sparse_vector import Form, sparse_vector_epsilon
@@ -121,9 +121,9 @@ def lemma24_size(budget: int, sigma: float, tau: float, beta: float, branch: Bra
     >>> round(lemma24_size(10, 0.01, 0.1, 0.05, "exact"), 4)
     770066.5158
     """
-    budget = count("budget", budget)
+    budget = checked("budget", Budget, budget)
     sigma, tau = (
-        laplace_scale(sigma),
+        checked("sigma", LaplaceScale, sigma),
         arguments.real("tau", tau, at_least=1e-52, below=1),  # Theorem 25 comes with tau/8
     )
     beta = arguments.real("beta", beta, at_least=1e-120, below=1)  # and with beta/(2m)
@@ -147,7 +147,7 @@ def printed_constant_holds(tau: float) -> float:
     >>> round(printed_constant_holds(0.1), 8)
     30.89409633
     """
-    tau = accuracy(tau)
+    tau = checked("tau", Accuracy, tau)
     ratio = 13 * 13 * 32 / 80**2
     return ratio / (1 - ratio) * math.log(52 * math.log(26 / tau))
 
@@ -179,7 +179,7 @@ def theorem25_size(tau: float, beta: float, questions: int, budget: int, branch:
     17341105.02
     """
     tau, beta, m = _door(tau, beta, questions)
-    budget = count("budget", budget, at_least=1, at_most=m)
+    budget = arguments.whole("budget", budget, at_least=1, at_most=m)
     sigma = theorem25_parameters(tau, beta, m).sigma
     return lemma24_size(budget, sigma, tau / 8, beta / (2 * m), branch)
 
@@ -193,7 +193,7 @@ def theorem25_budget(n: int, tau: float, beta: float, questions: int, branch: Br
     [3577, 365, 339]
     """
     tau, beta, m = _door(tau, beta, questions)
-    n = count("n", n)
+    n = checked("n", Rows, n)
     branch = arguments.choice("branch", branch, _BRANCHES)  # type: ignore[assignment]
     log = math.log(4 * m / beta)
     if branch == "pure":
@@ -222,8 +222,8 @@ def theorem25_accuracy(
     >>> round(theorem25_accuracy(10**8, 0.05, 1000, 10), 10)
     0.0416426524
     """
-    beta, m = failure_probability(beta), count("questions", questions)
-    n, budget = count("n", n), count("budget", budget, at_least=1, at_most=m)
+    beta, m = checked("beta", FailureProbability, beta), checked("questions", Questions, questions)
+    n, budget = checked("n", Rows, n), arguments.whole("budget", budget, at_least=1, at_most=m)
     if arguments.choice("branch", branch, ("pure", "exact")) == "pure":
         return up(math.sqrt(1536 * budget * math.log(4 * m / beta) / n), 8)
     top = 1 - 2.0**-40
@@ -241,7 +241,7 @@ def theorem25_questions(n: int, tau: float, beta: float, budget: int) -> float:
     '2.351204180e+26'
     """
     tau, beta, budget = _door(tau, beta, budget)
-    n = count("n", n)
+    n = checked("n", Rows, n)
     exponent = n * tau**2 / (1536 * budget) + math.log(beta / 4)
     allowed = math.exp(exponent) if exponent < 709 else math.inf
     return allowed if allowed >= budget else 0.0
@@ -249,9 +249,9 @@ def theorem25_questions(n: int, tau: float, beta: float, budget: int) -> float:
 
 def _door(tau: float, beta: float, questions: int) -> tuple[float, float, int]:
     return (
-        accuracy(tau),
-        failure_probability(beta),
-        count("questions", questions),
+        checked("tau", Accuracy, tau),
+        checked("beta", FailureProbability, beta),
+        checked("questions", Questions, questions),
     )
 
 
@@ -436,7 +436,7 @@ def noise_allowance(budget: int) -> float:
     >>> round(noise_allowance(1), 9), round(noise_allowance(10), 9)
     (2.0, 5.675463855)
     """
-    b = count("budget", budget)
+    b = checked("budget", Budget, budget)
     if b <= 10**4:
         return up(math.exp(math.fsum(math.log1p(1 / (2 * j - 1)) for j in range(1, b + 1))), 16)
     # Stirling: ln kappa = ln(pi b)/2 + 1/(8b) - 1/(192 b^3) + ..., alternating, so two terms are an upper bound
@@ -519,7 +519,7 @@ def plan_tight(
     3285785
     """
     m, b, _, rest = room(tau, questions, budget, theta, share)
-    beta = failure_probability(beta)
+    beta = checked("beta", FailureProbability, beta)
     sigma = tight_sigma(tau, beta / 2, m, b, theta, share)
 
     def spare(n: int) -> float:
@@ -541,9 +541,9 @@ def log_failure(n: int, sigma: float, m: int, b: int, rest: float, method: Liter
 
 def room(tau: float, questions: int, budget: int, theta: float | None, share: float) -> tuple[int, int, float, float]:
     """Questions, budget, and the room `(tau - theta)/2` split into what noise and what generalisation may use."""
-    tau = accuracy(tau)
-    m = count("questions", questions)
-    b = count("budget", budget, at_least=1, at_most=m)
+    tau = checked("tau", Accuracy, tau)
+    m = checked("questions", Questions, questions)
+    b = arguments.whole("budget", budget, at_least=1, at_most=m)
     low = tau / 2 if theta is None else arguments.real("theta", theta, at_least=0, below=tau)
     share = arguments.real("share", share, above=0, below=1)
     half = (tau - low) / 2
@@ -779,7 +779,7 @@ def thresholdout_accuracy(
     4.164
     """
     m = questions
-    b = count("budget", budget, at_least=1, at_most=m)
+    b = arguments.whole("budget", budget, at_least=1, at_most=m)
     pure = theorem25_accuracy(n, beta, m, b)
     if method == "paper":
         fits = theorem25_size(_TOP, beta, m, b, "paper") <= n
@@ -845,7 +845,7 @@ def thresholdout_information_width(
     0.3591
     """
     q = questions
-    b = count("budget", budget, at_least=1, at_most=q)
+    b = arguments.whole("budget", budget, at_least=1, at_most=q)
     shift = second_moment_factor(b / (sigma * sigma * n)) / (4 * n)
     mean_w, var_w = _largest_exponential(q)
     mean_y, var_y = _largest_exponential(b)

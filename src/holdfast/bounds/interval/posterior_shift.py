@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from holdfast.bounds.interval.mutual_information import russo_zou_kl
-from holdfast.bounds.interval.width import MOST, GaussianNoise, Width, door, failure_probability, gaussian_only
+from holdfast.bounds.interval.width import GaussianNoise, Width, gaussian_only
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.numerics.maxima import normal_excess, normal_shortfall, square_shortfall
 from holdfast.bounds.numerics.search import minimise
-from holdfast.bounds.parameters import Domain, FailureProbability, LaplaceScale, Questions, Rows, Sensitivity
+from holdfast.bounds.parameters import (
+    MOST,
+    Domain,
+    FailureProbability,
+    LaplaceScale,
+    Questions,
+    Rows,
+    Sensitivity,
+    checked,
+)
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
@@ -256,7 +265,8 @@ def posterior_shift_rows(questions: int, half_width: float, beta: float) -> int:
     >>> posterior_shift_rows(1000, 0.05, 0.05)
     127783
     """
-    _, questions, beta = door(1, questions, beta, "gaussian")
+    questions = checked("questions", Questions, questions)
+    beta = checked("beta", FailureProbability, beta)
     half_width = arguments.real("half_width", half_width, at_least=1e-50, at_most=1e50)
     needed = normal_shortfall(questions, beta) * square_shortfall(beta) * math.sqrt(questions) / half_width**2
     if not needed < MOST / 2:
@@ -281,7 +291,7 @@ def shift_bound(horizon: float, beta: float) -> float:
     0.02362628
     """
     horizon = arguments.real("horizon", horizon, at_least=0)
-    return up(square_shortfall(failure_probability(beta)) * math.sqrt(horizon), 16)
+    return up(square_shortfall(checked("beta", FailureProbability, beta)) * math.sqrt(horizon), 16)
 
 
 def filtered_width(questions: int, beta: float, largest_sigma: float, horizon: float) -> float:
@@ -296,7 +306,8 @@ def filtered_width(questions: int, beta: float, largest_sigma: float, horizon: f
     >>> round(filtered_width(1000, 0.05, 0.0066, v), 5)
     0.05652
     """
-    _, questions, beta = door(1, questions, beta, "gaussian")
+    questions = checked("questions", Questions, questions)
+    beta = checked("beta", FailureProbability, beta)
     largest_sigma = arguments.real("largest_sigma", largest_sigma, above=0)
     return up(largest_sigma * normal_shortfall(questions, beta), 16) + shift_bound(horizon, beta)
 
@@ -459,7 +470,8 @@ def scheduled_rows(questions: int, half_width: float, beta: float) -> int:
     >>> scheduled_rows(1000, 0.05, 0.05) < 100_000
     True
     """
-    _, questions, beta = door(1, questions, beta, "gaussian")
+    questions = checked("questions", Questions, questions)
+    beta = checked("beta", FailureProbability, beta)
     half_width = arguments.real("half_width", half_width, at_least=1e-50, at_most=1e50)
     needed = (scheduled(1, questions, beta).half_width / half_width) ** 2
     if not needed < MOST / 2:
@@ -614,7 +626,9 @@ def low_sensitivity(
     >>> round(width.value / mean.value, 12), round(width.sigma / mean.sigma, 12)
     (3.0, 3.0)
     """
-    n, questions, beta = door(n, questions, beta, "gaussian")
+    n = checked("n", Rows, n)
+    questions = checked("questions", Questions, questions)
+    beta = checked("beta", FailureProbability, beta)
     c = sensitivity
     names = ("scheduled", "posterior-shift") if method == "best" else (method,)
     narrowest = min((_METHODS[name](n, questions, beta) for name in names), key=lambda width: width.half_width)

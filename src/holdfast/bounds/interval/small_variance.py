@@ -15,11 +15,11 @@ from typing import Annotated, Any
 
 from scipy.special import ndtr, ndtri
 
-from holdfast.bounds.interval.width import GaussianNoise, Width, door, gaussian_only
+from holdfast.bounds.interval.width import GaussianNoise, Width, gaussian_only
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.numerics.maxima import normal_shortfall
 from holdfast.bounds.numerics.search import minimise
-from holdfast.bounds.parameters import DeviationSize, Domain, FailureProbability, Questions, Rows
+from holdfast.bounds.parameters import DeviationSize, Domain, FailureProbability, Questions, Rows, checked
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
 from holdfast.core.guarantee import Guarantee
@@ -176,7 +176,9 @@ def small_variance_plan(n: int, questions: int, beta: float, deviation: float) -
     >>> round(plan.sigma, 6), round(plan.half_width(0.1), 4)
     (0.001701, 0.0139)
     """
-    n, questions, beta = door(n, questions, beta, "gaussian")
+    n = checked("n", Rows, n)
+    questions = checked("questions", Questions, questions)
+    beta = checked("beta", FailureProbability, beta)
     return _plan(n, questions, beta, arguments.real("deviation", deviation, at_least=1e-4, at_most=0.5))
 
 

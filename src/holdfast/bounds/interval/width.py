@@ -17,12 +17,6 @@ Noise = Annotated[Literal["gaussian", "laplace"], "The kind of noise."]
 GaussianNoise = Annotated[Noise, "Gaussian noise; the proof does not cover Laplace noise."]
 UnusedNoise = Annotated[Noise, "Accepted as in the other intervals; no noise is added."]
 
-#: Rows and questions beyond this do not fit the integer routines underneath, and nobody has them.
-MOST = 10**18
-
-#: Smaller failure probabilities mean nothing in practice, and shares of them leave the floating range.
-LEAST_BETA = 1e-100
-
 
 @dataclass(frozen=True)
 class Width:
@@ -111,27 +105,6 @@ class Width:
             "tuning": dict(self.tuning),
         }
         return plain | ({"schedule": self.schedule.summary()} if self.schedule is not None else {})
-
-
-def door(n: Any, questions: Any, beta: Any, noise: Any) -> tuple[int, int, float]:
-    """Check what every interval theorem takes; `noise` is only checked to be one of the two names."""
-    arguments.choice("noise", noise, ("gaussian", "laplace"))
-    return (
-        arguments.whole("n", n, at_least=1, at_most=MOST),
-        arguments.whole("questions", questions, at_least=1, at_most=MOST),
-        failure_probability(beta),
-    )
-
-
-def failure_probability(beta: Any) -> float:
-    """Check `beta`: at least `LEAST_BETA` and below 1.
-
-    Examples
-    --------
-    >>> failure_probability(0.05)
-    0.05
-    """
-    return arguments.real("beta", beta, at_least=LEAST_BETA, below=1)
 
 
 def gaussian_only(theorem: str, noise: Any) -> None:

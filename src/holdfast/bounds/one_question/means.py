@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.bounds.interval.width import MOST
 from holdfast.bounds.numerics.binomial import binary_kl, binary_kl_at_least, log_at_least, log_at_most
 from holdfast.bounds.numerics.exact import UNIT, down, up
-from holdfast.bounds.parameters import Domain, HighestValue, LogShare, LowestValue, Mean, Rows
+from holdfast.bounds.parameters import MOST, Domain, HighestValue, LogShare, LowestValue, Mean, Rows
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter

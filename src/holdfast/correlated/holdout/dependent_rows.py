@@ -20,10 +20,10 @@ from holdfast.bounds.correlated.effective_size import (
     fixed_question_half_width,
     time_split_bias,
 )
-from holdfast.bounds.interval.width import MOST
 from holdfast.bounds.numerics.exact import down, up
 from holdfast.bounds.one_question import means
 from holdfast.bounds.one_question.means import MeanFamily, Side, kl, outwards
+from holdfast.bounds.parameters import MOST
 from holdfast.core import arguments
 from holdfast.correlated.chains.transition import RowChain
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.bounds.interval.width import LEAST_BETA
+from holdfast.bounds.parameters import LEAST_BETA
 from holdfast.core import arguments
 from holdfast.core.extras import named_extras
 from holdfast.errors import InvalidParameter

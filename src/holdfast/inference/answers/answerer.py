@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.bounds.interval.width import LEAST_BETA, MOST
 from holdfast.bounds.numerics.exact import left_to_chance
+from holdfast.bounds.parameters import LEAST_BETA, MOST
 from holdfast.core import arguments
 from holdfast.core.copying import OneOwner
 from holdfast.data.values import Rows, summarise

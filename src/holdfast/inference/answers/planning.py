@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.bounds import interval
-from holdfast.bounds.interval.width import LEAST_BETA, Width, door
+from holdfast.bounds.interval.width import Width
 from holdfast.bounds.numerics.exact import left_to_chance
+from holdfast.bounds.parameters import LEAST_BETA, FailureProbability, Questions, Rows, checked
 from holdfast.core import arguments
 from holdfast.inference.answers.noisy import GaussianAnswers, LaplaceAnswers, NoisyAnswers
 from holdfast.inference.answers.splitting import SplitAnswers
@@ -144,7 +145,9 @@ def answer_plan(n: int, questions: int, confidence: float) -> AnswerPlan:
     """
     confidence = arguments.real("confidence", confidence, above=0, below=1)
     beta = max(left_to_chance(confidence), LEAST_BETA)
-    n, questions, beta = door(n, questions, beta, "gaussian")
+    n = checked("n", Rows, n)
+    questions = checked("questions", Questions, questions)
+    beta = checked("beta", FailureProbability, beta)
     options = [
         Option(name, answerer, width(n, questions, beta, noise=noise)) for name, answerer, width, noise in _WIDTHS
     ]
