@@ -15,7 +15,7 @@ from scipy.special import gammaln
 
 from holdfast.bounds import coherence
 from holdfast.bounds.coherence import group_size, max_information
-from holdfast.bounds.coherence.group_size import MODES, hypergeometric_tail, log_ratio, size_at, swap_tail
+from holdfast.bounds.coherence.group_size import MODES, hypergeometric_tail, log_ratio, size_at, swap_tail, tolerance
 from holdfast.bounds.coherence.planning import alpha_at, approx_epsilon_at, nats_budget, pure_epsilon_at
 from holdfast.bounds.coherence.release import approx_size_at, log_delta_max, pure_size_at
 from holdfast.errors import InvalidParameter
@@ -274,6 +274,9 @@ def test_wrong_input_names_the_parameter() -> None:
             coherence.pure_dp_epsilon(**good | {name: bad})
     with pytest.raises(InvalidParameter, match="alpha"):
         coherence.pure_dp_epsilon(**good | {"alpha": 2.0}, mode="sharp")
+    with pytest.raises(InvalidParameter, match=r"alpha must be a number in \(0, 2\) in the mode 'sharp', got 2"):
+        tolerance(2.0, "sharp")
+    assert tolerance(2.0, "corrected") == 2
     with pytest.raises(InvalidParameter, match="n must be given"):
         coherence.max_information_size(0.2, 0.05, 1, 1.0, mode="sharp")
 

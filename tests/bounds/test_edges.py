@@ -20,17 +20,11 @@ from holdfast.errors import HoldfastError, InvalidParameter
 
 EXCLUDED: dict[str, list[tuple[str, Any]]] = {
     "coherence.approx-dp-epsilon": [("n", 4)],
-    "coherence.column-release-size": [("alpha", 2)],
-    "coherence.count-release-size": [("alpha", 2)],
-    "coherence.epsilon-ceiling": [("alpha", 2)],
-    "coherence.finite-release-size": [("alpha", 2)],
     "coherence.hypergeometric-tail": [("rows", 1)],
     "coherence.max-information-size": [("mode", "sharp")],
     "coherence.pure-dp-alpha": [("n", 4)],
-    "coherence.pure-dp-epsilon": [("n", 4), ("alpha", 2)],
-    "coherence.pure-dp-groups": [("n", 4), ("alpha", 2)],
-    "coherence.pure-dp-rows": [("alpha", 2)],
-    "coherence.pure-dp-size": [("alpha", 2)],
+    "coherence.pure-dp-epsilon": [("n", 4)],
+    "coherence.pure-dp-groups": [("n", 4)],
     "coherence.swap-tail": [("n", 2)],
     "composition.advanced-heterogeneous": [("deltas", [0])],
     "composition.basic": [("deltas", [0])],
@@ -108,7 +102,6 @@ TOGETHER: list[tuple[str, dict[str, Any], dict[str, list[Any]], dict[str, list[A
         {"size": [1001]},
         {"size": [1000]},
     ),
-    ("coherence.column-release-size", {"alpha": 0.05, "beta": 0.05, "groups": 20, "n": 1000}, {"alpha": [2]}, {}),
     (
         "coherence.hypergeometric-tail",
         {"rows": 100, "marked": 40, "sample": 50, "deviation": 8},

@@ -482,6 +482,10 @@ Tolerance = Annotated[
     float,
     Domain("The tolerated 1-Wasserstein distance of predictions in [-1, 1].", above=0, at_most=2, typical=0.05),
 ]
+SharpTolerance = Annotated[
+    Tolerance,
+    Domain("The tolerated 1-Wasserstein distance of predictions in [-1, 1]; the sharp mode needs it below 2.", below=2),
+]
 
 # Information
 

@@ -160,9 +160,10 @@ def even_rows(n: int) -> int:
 
 def tolerance(alpha: float, mode: str) -> float:
     """Return `alpha` if it is a distance on [-1, 1] that `mode` covers: (0, 2], and below 2 in sharp mode."""
-    if mode == "sharp":
-        return arguments.real("alpha", alpha, above=0, below=2)
-    return arguments.real("alpha", alpha, above=0, at_most=2)
+    alpha = arguments.real("alpha", alpha, above=0, at_most=2)
+    if mode == "sharp" and alpha == 2:
+        raise arguments.refused("alpha", alpha, "a number in (0, 2) in the mode 'sharp'")
+    return alpha
 
 
 # --- Sharp ------------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from holdfast.bounds.parameters import (
     Lenses,
     PositiveEpsilon,
     Predictors,
-    Tolerance,
+    SharpTolerance,
 )
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
@@ -169,7 +169,7 @@ def approx_epsilon_at(alpha: float, lam: float, n: int, size: int, mode: str = "
     provenance="mixed",
 )
 def pure_dp_epsilon(
-    alpha: Tolerance,
+    alpha: SharpTolerance,
     beta: AuditFailureProbability,
     groups: Groups,
     n: AuditedRows,
@@ -208,7 +208,7 @@ def pure_dp_epsilon(
     provenance="mixed",
 )
 def approx_dp_epsilon(
-    alpha: Annotated[Tolerance, Domain(below=2)],
+    alpha: Annotated[SharpTolerance, Domain(below=2)],
     beta: AuditFailureProbability,
     groups: Groups,
     n: AuditedRows,
@@ -325,7 +325,7 @@ def _carries(alpha: float, lam: float, n: int, size: int, epsilon: float, popula
     provenance="mixed",
 )
 def pure_dp_groups(
-    alpha: Tolerance,
+    alpha: SharpTolerance,
     n: AuditedRows,
     size: GroupRows,
     epsilon: Annotated[PositiveEpsilon, "The epsilon of the release; at most 1 except in sharp mode."],
@@ -362,7 +362,7 @@ def pure_dp_groups(
     provenance="mixed",
 )
 def pure_dp_rows(
-    alpha: Tolerance,
+    alpha: SharpTolerance,
     beta: AuditFailureProbability,
     groups: Groups,
     epsilon: Annotated[PositiveEpsilon, "The epsilon of the release; at most 1 except in sharp mode."],
@@ -408,7 +408,7 @@ def pure_dp_rows(
     provenance="derived",
 )
 def epsilon_ceiling(
-    alpha: Tolerance, share: GroupProportion, mode: Mode = "sharp", population: Population | None = None
+    alpha: SharpTolerance, share: GroupProportion, mode: Mode = "sharp", population: Population | None = None
 ) -> float:
     """Return the limit of the largest epsilon as `n` grows and the groups with it.
 

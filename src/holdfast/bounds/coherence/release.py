@@ -31,7 +31,7 @@ from holdfast.bounds.parameters import (
     Lenses,
     PositiveEpsilon,
     Predictors,
-    Tolerance,
+    SharpTolerance,
 )
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
@@ -112,7 +112,7 @@ def approx_size_at(
     provenance="mixed",
 )
 def pure_dp_size(
-    alpha: Tolerance,
+    alpha: SharpTolerance,
     beta: AuditFailureProbability,
     groups: Groups,
     n: AuditedRows,
@@ -149,7 +149,7 @@ def pure_dp_size(
     provenance="mixed",
 )
 def approx_dp_size(
-    alpha: Annotated[Tolerance, Domain(below=2)],
+    alpha: Annotated[SharpTolerance, Domain(below=2)],
     beta: AuditFailureProbability,
     groups: Groups,
     n: AuditedRows,
@@ -236,7 +236,7 @@ def release_size_at(alpha: float, lam: float, log_values: float, n: int | None, 
     provenance="derived",
 )
 def finite_release_size(
-    alpha: Tolerance,
+    alpha: SharpTolerance,
     beta: AuditFailureProbability,
     groups: Groups,
     n: AuditedRows,
@@ -268,14 +268,14 @@ def finite_release_size(
     provenance="mixed",
 )
 def count_release_size(
-    alpha: Tolerance, beta: AuditFailureProbability, groups: Groups, n: AuditedRows, mode: Mode = "sharp"
+    alpha: SharpTolerance, beta: AuditFailureProbability, groups: Groups, n: AuditedRows, mode: Mode = "sharp"
 ) -> GroupSize:
     """Return the group size from which the exact count of one binary column in the release enforces coherence.
 
     - "paper": `112 sqrt(n ln(10 n r))/alpha`, "for n sufficiently large", which the paper does not specify; its last
       step needs only `80 + 8 alpha`. Larger than `n` at the paper's own example.
-    - "corrected" (default): the count takes `n/2 + 1` values, so the union over reports applies. No condition on n.
-    - "sharp": the same union with the sharp sampling bound.
+    - "corrected": the count takes `n/2 + 1` values, so the union over reports applies. No condition on n.
+    - "sharp" (default): the same union with the sharp sampling bound.
 
     Examples
     --------
@@ -326,7 +326,7 @@ def count_by_max_information(alpha: float, lam: float, n: int, mode: Mode = "cor
     provenance="mixed",
 )
 def column_release_size(
-    alpha: Tolerance,
+    alpha: SharpTolerance,
     beta: AuditFailureProbability,
     groups: Groups,
     n: AuditedRows,
