@@ -37,12 +37,15 @@ _DOOR = {
     "plan": "holdout",
 }
 
+
+def _of_guards() -> tuple[str, ...]:
+    from holdfast.guard.questions import Question
+
+    return ("Policy", *Question.kinds())
+
+
 #: Names that people look for here too. The error says where they are.
-_ELSEWHERE = {
-    "guard": ("Policy", "best", "check", "claim", "close", "compare", "final", "histogram", "quantile", "select"),
-    "holdout": ("workflow",),
-    "data": ("table",),
-}
+_ELSEWHERE = {"data": lambda: ("table",), "holdout": lambda: ("workflow",), "guard": _of_guards}
 
 if TYPE_CHECKING:
     from holdfast import (

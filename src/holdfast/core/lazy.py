@@ -12,7 +12,7 @@ def lazy(
     package: str,
     homes: Mapping[str, str],
     packages: Iterable[str] = (),
-    elsewhere: Mapping[str, Iterable[str]] | None = None,
+    elsewhere: Mapping[str, Callable[[], Iterable[str]]] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and the `__dir__` of a package.
 
@@ -27,6 +27,7 @@ def lazy(
         Modules and packages that are names themselves.
     elsewhere : mapping, optional
         Names that people look for here, by the package below this one that has them: the error says where they are.
+        Each is a function, called for an error alone.
 
     Examples
     --------
@@ -42,8 +43,9 @@ def lazy(
         if name in homes:
             home = homes[name] if homes[name].startswith("holdfast.") else f"{package}.{homes[name]}"
             return getattr(importlib.import_module(home), name)
-        there = [f"; it is {package}.{place}.{name}" for place, names in (elsewhere or {}).items() if name in names]
-        raise AttributeError(f"module {package!r} has no attribute {name!r}{there[0] if there else ''}")
+        asked = {} if name.startswith("_") else elsewhere or {}  # Python itself asks whether there are private names
+        there = next((f"; it is {package}.{place}.{name}" for place, names in asked.items() if name in names()), "")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}{there}")
 
     def __dir__() -> list[str]:
         own = (name for name in vars(sys.modules[package]) if name.startswith("__"))
