@@ -195,8 +195,7 @@ async def ask(request: Request, guard: str) -> Response:
         if part:
             return show(request, "part_estimate.html", estimate={"admitted": False, "words": "", "why": problem.detail})
         return await _refused(request, guard, caller, kind, fields, problem)
-    repeated = "yes" if answer.repeated else "no"
-    server.metrics.add("holdfast_answers_total", kind=kind, repeated=repeated)
+    server.metrics.answer(kind, answer.repeated)
     return await _answered(request, guard, caller, opened, question, answer)
 
 
