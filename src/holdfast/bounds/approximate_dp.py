@@ -313,7 +313,6 @@ def _over_sinh(c: Array) -> Array:
 # --- Approximate dp ---------------------------------------------------------------------------------------------------
 
 Form = Literal["best", "printed", "printed-nats", "repaired", "exact-drift"]
-_FORMS = ("printed", "printed-nats", "repaired", "exact-drift")
 
 
 @theorem(

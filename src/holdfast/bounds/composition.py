@@ -246,9 +246,6 @@ def _joint(deltas: Sequence[float], slack: float, times: int = 1) -> float:
 # so beyond two million atoms the loss is put on a lattice that overstates it, and the result says by how much it may be
 # too large.
 
-_ROUNDS = 10**9
-_EPSILON = 1e6  # beyond, the loss leaves the floating range and means nothing
-
 
 @dataclass(frozen=True)
 class OptimalEpsilon:

@@ -317,7 +317,6 @@ def _concentrated(n: int, rho: float, delta: float) -> float:
 # Max-information of an output that takes few values, and of one that can be described in few bits given its coins.
 
 CountMethod = Literal["best", "sharp", "paper"]
-_METHODS = ("best", "sharp", "paper")
 
 
 @theorem(

@@ -26,7 +26,6 @@ from holdfast.bounds.parameters import (
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
 
-_LARGEST_SCALE = 1e300
 _COUNTABLE = 2.0**50
 
 

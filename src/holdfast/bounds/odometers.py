@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple
 
 from holdfast.bounds.filters import loss_drift, rogers_left_side
 from holdfast.bounds.numerics.exact import UNIT, decimal_fraction, down, float_up, up
@@ -615,8 +615,6 @@ Name = Literal[
     "stitched",
     "combined",
 ]
-_NAMES: tuple[str, ...] = get_args(Name)
-_INVERSE_E = math.exp(-1)
 
 
 @theorem(

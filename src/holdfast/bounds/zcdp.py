@@ -21,8 +21,6 @@ from holdfast.bounds.parameters import Delta, Epsilon, Rho
 from holdfast.bounds.registry import theorem
 
 Method = Literal["best", "cks", "pi", "simple", "paper"]
-_LARGEST = 1e300  # budgets beyond are cut here
-_METHODS = ("best", "cks", "pi", "simple", "paper")
 
 
 @theorem(

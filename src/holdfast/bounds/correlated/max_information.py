@@ -23,7 +23,6 @@ from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
 
 Line = Literal["best", "repaired", "paper", "any"]
-LINES = ("best", "repaired", "paper", "any")
 
 
 @theorem(

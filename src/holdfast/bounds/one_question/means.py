@@ -372,8 +372,6 @@ def bernstein_half_width(spread: float, n: int, log_share: float, length: float,
 # --- Binomial exact ---------------------------------------------------------------------------------------------------
 # The Clopper-Pearson interval: exact for counts of 0/1 values.
 
-#: Counts beyond this are not exact as doubles.
-MOST_COUNTED = 10**15
 _SAFETY = 1e-12  # relative error allowed to the inverse incomplete beta function, taken off in the safe direction
 _STEPS = 60
 _NEAR = 1e-9  # a limit whose tail's logarithm is this near to the share's, relatively, is near enough
