@@ -22,6 +22,7 @@ from holdfast.guard.ledger.transaction import Transaction
 from holdfast.guard.ledger.verify import verify
 from holdfast.guard.pipeline import Request
 from holdfast.guard.replay import GuardReplay
+from tests.guard.strangers import ask_each
 from tests.services.postgres import Server
 
 
@@ -38,7 +39,7 @@ def test_each_is_answered_as_if_it_were_alone(tmp_path: Path) -> None:
     alone = Guard.open(tmp_path / "alone.db", sample(), Policy(questions=100))
     requests = [Request(check(i % 4), f"analyst {i % 3}", f"key {i}") for i in range(12)]
     requests += [Request(check(i % 4), f"analyst {i % 3}", f"again {i}") for i in range(6)]
-    found = together.ask_each(requests)
+    found = ask_each(together, requests)
     for request, answer in zip(requests, found, strict=True):
         assert isinstance(answer, GuardedAnswer)
         assert request.key is not None
@@ -59,7 +60,7 @@ def test_a_ledger_out_of_reach_is_so_for_all(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(pipeline, "find_answer", gone)
     with pytest.raises(LedgerUnavailable, match="the connection was lost"):
-        guard.ask_each([Request(check(i), "ann", f"k{i}") for i in range(3)])
+        ask_each(guard, [Request(check(i), "ann", f"k{i}") for i in range(3)])
 
 
 def test_a_database_that_hangs_up_while_questions_are_looked_up(
@@ -78,8 +79,8 @@ def test_a_database_that_hangs_up_while_questions_are_looked_up(
     with monkeypatch.context() as patch:
         patch.setattr(pipeline, "find_answer", hang_up)
         with pytest.raises(LedgerUnavailable, match="connection to the ledger's database was lost"):
-            guard.ask_each(requests)
-    assert [type(one) for one in guard.ask_each(requests)] == [GuardedAnswer] * 3
+            ask_each(guard, requests)
+    assert [type(one) for one in ask_each(guard, requests)] == [GuardedAnswer] * 3
     guard.shut()
 
 
@@ -96,7 +97,7 @@ def test_an_error_is_its_own(tmp_path: Path) -> None:
         Request("no question", "bob", "e"),  # type: ignore[arg-type]
         *(Request(check(10 + i), "bob", f"f{i}") for i in range(5)),
     ]
-    found = guard.ask_each(requests)
+    found = ask_each(guard, requests)
     kinds = [type(one) for one in found[:6]]
     expected = [GuardedAnswer, InvalidParameter, QuestionRefused, LedgerConflict, GuardedAnswer, InvalidParameter]
     assert kinds == expected
@@ -117,7 +118,7 @@ def test_rows_that_cannot_be_read_for_one_are_read_for_the_others(monkeypatch: p
         return measure(statistics)
 
     monkeypatch.setattr(held, "measure", fragile)
-    found = guard.ask_each([Request(check(i), "ann", f"k{i}") for i in (1023, 1024, 1025)])
+    found = ask_each(guard, [Request(check(i), "ann", f"k{i}") for i in (1023, 1024, 1025)])
     assert [type(one) for one in found] == [GuardedAnswer, SampleUnavailable, GuardedAnswer]
     assert guard.remaining()["whole"] == {"questions": 48}
 
@@ -126,7 +127,7 @@ def test_slow_rows_are_paid_for_before_they_are_read(tmp_path: Path) -> None:
     guard = Guard.open(tmp_path / "ledger.db", sample(), Policy(questions=50))
     guard._rows.slow_seconds = -1.0
     requests = [Request(check(i), "ann", f"k{i}") for i in range(4)]
-    first, again = guard.ask_each(requests), guard.ask_each(requests)
+    first, again = ask_each(guard, requests), ask_each(guard, requests)
     assert all(isinstance(one, GuardedAnswer) and not one.repeated for one in first)
     assert all(isinstance(one, GuardedAnswer) and one.repeated for one in again)
     assert [entry.kind for entry in guard.ledger.entries()].count("reserved") == 4
@@ -142,7 +143,7 @@ def test_who_is_not_allowed_hears_nothing_else() -> None:
         raise QuestionRefused("not you")
 
     eve = Request("no question", "eve", allowed=refuse)  # type: ignore[arg-type]
-    found = guard.ask_each([eve, Request(check(1), "ann")])
+    found = ask_each(guard, [eve, Request(check(1), "ann")])
     assert str(found[0]) == "not you"
     assert isinstance(found[1], GuardedAnswer)
 

@@ -19,8 +19,9 @@ from holdfast.guard import Guard, Policy, pipeline
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.verify import verify
-from holdfast.guard.pipeline import Request
+from holdfast.guard.pipeline import Batch, Request, Rows
 from holdfast.guard.replay import GuardReplay
+from tests.guard.strangers import ask_each
 
 ROWS = [20 + i % 50 for i in range(2000)]
 PEOPLE = ("ann", "bob", "cyd")
@@ -92,7 +93,7 @@ def test_together_is_one_by_one(plan: list[Any], repeats: str) -> None:
         if isinstance(step, str):
             assert act(group, step, i) == act(single, step, i)
             continue
-        found = group.ask_each(step)
+        found = ask_each(group, step)
         assert [plain(one) for one in found] == [plain(alone(single, one)) for one in step]
         for request, one in zip(step, found, strict=True):
             if isinstance(one, GuardedAnswer):
@@ -119,7 +120,7 @@ def test_slow_rows_cost_the_same_together_and_one_by_one(plan: list[list[Request
     for guard in (group, single):
         guard._rows.slow_seconds = -1.0
     for step in plan:
-        kinds = [type(one).__name__ for one in group.ask_each(step)]
+        kinds = [type(one).__name__ for one in ask_each(group, step)]
         assert kinds == [type(alone(single, one)).__name__ for one in step]
         for name in PEOPLE:
             assert group.remaining(name) == single.remaining(name), "a question that two ask at once is paid for once"
@@ -130,7 +131,7 @@ def test_slow_rows_cost_the_same_together_and_one_by_one(plan: list[list[Request
 @pytest.mark.parametrize("key", ["\ud800", "\0", "", "k" * 300, 5, ["k"]])
 def test_a_key_that_is_none_is_its_own_error(tmp_path: Path, key: Any) -> None:
     guard = Guard.open(tmp_path / "ledger.db", sample(), policy())
-    found = guard.ask_each([Request(check(0), "ann", "k"), Request(check(1), "bob", key)])
+    found = ask_each(guard, [Request(check(0), "ann", "k"), Request(check(1), "bob", key)])
     assert [type(one) for one in found] == [GuardedAnswer, InvalidParameter]
     with pytest.raises(InvalidParameter, match="key must be"):
         guard.ask(check(1), analyst="bob", key=key)
@@ -150,7 +151,7 @@ def test_rows_that_take_long_to_fail_are_not_tried_for_everybody(monkeypatch: py
 
     monkeypatch.setattr(held, "measure", gone)
     monkeypatch.setattr("holdfast.guard.pipeline.time.monotonic", lambda: moment[0])
-    found = guard.ask_each([Request(check(i), "ann", f"k{i}") for i in range(20)])
+    found = ask_each(guard, [Request(check(i), "ann", f"k{i}") for i in range(20)])
     assert all(isinstance(one, SampleUnavailable) for one in found)
     assert len(tried) == 3, "all at once, and then for as long as there is patience"
     assert guard.remaining()["whole"] == {"questions": 50}
@@ -171,17 +172,21 @@ def test_what_was_answered_is_recalled_without_rows() -> None:
         Request(check(2), "eve", "d", allowed=not_eve),
     ]
     lacking = SampleUnavailable("the file is gone")
-    found = pipeline.recall(pipeline.check(guard.ledger, asked, together=False), lacking)
+
+    def gone(_: Batch) -> Rows:
+        raise lacking
+
+    found = pipeline.answer(gone, pipeline.check(guard.ledger, asked, together=False))
     assert plain(found[0]) == plain(found[1]) == plain(before) | {"repeated": True}
     assert isinstance(found[0], GuardedAnswer)
     assert found[0].receipt == before.receipt
     assert [type(one).__name__ for one in found[2:]] == ["SampleUnavailable", "LedgerConflict", "InvalidParameter"]
     assert found[2] is not lacking
     assert len(list(guard.ledger.entries())) == 2
-    (again,) = pipeline.recall(pipeline.check(guard.ledger, asked[:1], together=True), lacking)
+    (again,) = pipeline.answer(gone, pipeline.check(guard.ledger, asked[:1], together=True))
     assert plain(again) == plain(found[0])
     with pytest.raises(SampleUnavailable):
-        pipeline.recall(pipeline.check(guard.ledger, asked[1:3], together=True), lacking)
+        pipeline.answer(gone, pipeline.check(guard.ledger, asked[1:3], together=True))
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
@@ -198,7 +203,7 @@ def test_two_servers_of_one_ledger_answer_every_question_once(
     def ask(guard: Guard, offset: int) -> None:
         for turn in range(4):
             part = [wanted[(offset * (turn + 1) + j * (2 * offset + 1)) % len(wanted)] for j in range(16)]
-            done.extend(zip(part, guard.ask_each(part), strict=True))
+            done.extend(zip(part, ask_each(guard, part), strict=True))
 
     def pause() -> None:
         while not stop.is_set():
@@ -288,11 +293,11 @@ def test_a_group_that_breaks_off_anywhere_is_paid_for_once(
     guard._rows.slow_seconds = -1.0 if slow else math.inf
     monkeypatch.setattr(faults, "reach", reach)
     with pytest.raises(KeyboardInterrupt):
-        guard.ask_each(asked)
+        ask_each(guard, asked)
     monkeypatch.undo()
     for again in (guard, Guard.open(tmp_path / "ledger.db", sample(), made)):
         again._rows.slow_seconds = -1.0 if slow else math.inf
-        found = again.ask_each(asked)
+        found = ask_each(again, asked)
         assert [type(one) for one in found] == [GuardedAnswer] * 6
         numbers = [one.sequence for one in found if isinstance(one, GuardedAnswer)]
         assert numbers[:2] == numbers[4:]
@@ -308,21 +313,21 @@ def test_nothing_remembered_outlives_what_another_process_wrote(
     """Step by step: budget, pause, keys and answers of one are there for the other with its next look and commit."""
     where = str(tmp_path / "ledger.db") if kind == "sqlite" else request.getfixturevalue("postgres_url")
     one, other = (Guard.open(where, sample(), Policy(questions=6)) for _ in range(2))
-    assert isinstance(one.ask_each([Request(check(0), "ann", "k")])[0], GuardedAnswer)
+    assert isinstance(ask_each(one, [Request(check(0), "ann", "k")])[0], GuardedAnswer)
     for i in (1, 2):
-        assert isinstance(other.ask_each([Request(check(i), "ann", f"o{i}")])[0], GuardedAnswer)
+        assert isinstance(ask_each(other, [Request(check(i), "ann", f"o{i}")])[0], GuardedAnswer)
     assert one.remaining("ann")["whole"] == {"questions": 3}
-    (mine,) = one.ask_each([Request(check(3), "bob", "k")])  # the key is bob's, whatever ann has under it
+    (mine,) = ask_each(one, [Request(check(3), "bob", "k")])  # the key is bob's, whatever ann has under it
     assert isinstance(mine, GuardedAnswer)
     assert mine.remaining["whole"] == {"questions": 2}
-    (again,) = other.ask_each([Request(check(3), "bob", "k")])
+    (again,) = ask_each(other, [Request(check(3), "bob", "k")])
     assert isinstance(again, GuardedAnswer)
     assert (again.sequence, again.repeated) == (mine.sequence, True)
     other.pause("stop")
-    assert "paused" in str(one.ask_each([Request(check(4), "ann", "p")])[0])
+    assert "paused" in str(ask_each(one, [Request(check(4), "ann", "p")])[0])
     other.resume("go on")
     both = [Request(check(4), "ann", "p"), Request(check(5), "ann", "q"), Request(check(6), "ann", "r")]
-    kinds = [type(found).__name__ for found in one.ask_each(both)]
+    kinds = [type(found).__name__ for found in ask_each(one, both)]
     assert kinds == ["GuardedAnswer", "GuardedAnswer", "BudgetExhausted"]
     for guard in (one, other):
         guard.shut()
@@ -345,7 +350,9 @@ def test_what_a_steward_does_while_rows_are_read_holds_for_the_whole_group(act_:
 
     faults.set_hook(hook)
     try:
-        found = guard.ask_each([Request(check(0), "ann", "a"), Request(check(9), "bob", "b"), Request(check(1), "bob")])
+        found = ask_each(
+            guard, [Request(check(0), "ann", "a"), Request(check(9), "bob", "b"), Request(check(1), "bob")]
+        )
     finally:
         faults.set_hook(None)
     assert done == [""]
@@ -358,8 +365,8 @@ def test_what_a_steward_does_while_rows_are_read_holds_for_the_whole_group(act_:
 def test_who_follows_the_same_question_needs_no_room_of_their_own() -> None:
     guard = Guard.open(None, sample(), Policy(questions=50, analysts={"ann": 0.98, "bob": 0.02}, repeats="everyone"))
     guard.ask(check(0), analyst="bob")
-    found = guard.ask_each(
-        [Request(check(1), "ann", "a"), Request(check(1), "bob", "b"), Request(check(2), "bob", "c")]
+    found = ask_each(
+        guard, [Request(check(1), "ann", "a"), Request(check(1), "bob", "b"), Request(check(2), "bob", "c")]
     )
     assert [type(one).__name__ for one in found] == ["GuardedAnswer", "GuardedAnswer", "BudgetExhausted"]
     assert isinstance(found[1], GuardedAnswer)
@@ -371,7 +378,7 @@ def test_rows_are_not_read_for_who_follows_a_refusal(monkeypatch: pytest.MonkeyP
     guard = Guard.open(None, held, Policy(questions=1))
     guard.ask(check(0), analyst="ann")
     monkeypatch.setattr(held, "measure", lambda _: pytest.fail("rows were read"))
-    found = guard.ask_each([Request(check(1), "ann", "a"), Request(check(1), "bob", "b")])
+    found = ask_each(guard, [Request(check(1), "ann", "a"), Request(check(1), "bob", "b")])
     assert [type(one).__name__ for one in found] == ["BudgetExhausted"] * 2
 
 
@@ -387,10 +394,10 @@ def test_what_was_reserved_while_rows_were_slow_is_paid_for_when_they_are_quick(
     faults.set_hook(hook)
     try:
         with pytest.raises(KeyboardInterrupt):
-            guard.ask_each(asked)
+            ask_each(guard, asked)
     finally:
         faults.set_hook(None)
     guard._rows.slow_seconds = math.inf
-    assert all(isinstance(one, GuardedAnswer) for one in guard.ask_each(asked))
+    assert all(isinstance(one, GuardedAnswer) for one in ask_each(guard, asked))
     assert guard.remaining()["whole"] == {"questions": 6}
     guard.shut()

@@ -21,6 +21,7 @@ from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.verify import verify
 from holdfast.guard.pipeline import MEASURED, Request
 from holdfast.guard.replay import GuardReplay
+from tests.guard.strangers import ask_each
 
 CHECK = hf.guard.check("age < 45", guess=0.5)
 WRONG = hf.guard.check("age < 40", guess=0.9)
@@ -102,7 +103,7 @@ def test_strangers_who_ask_the_same_at_once_pay_each(tmp_path: Path) -> None:
     for slow in (False, True):
         guard = Guard.open(tmp_path / f"{slow}.db", sample(), mixed())
         guard._rows.slow_seconds = -1.0 if slow else math.inf
-        found = guard.ask_each([Request(MEAN, who) for who in ("ann", "bob", "ann")])
+        found = ask_each(guard, [Request(MEAN, who) for who in ("ann", "bob", "ann")])
         assert [one.repeated for one in found if isinstance(one, GuardedAnswer)] == [False, False, True]
         assert guard.remaining()["whole"]["epsilon"] == 0.8
         guard.shut()
@@ -153,7 +154,7 @@ def test_of_two_answers_to_one_key_one_is_new(tmp_path: Path, alone: bool) -> No
     found: list[Any] = []
 
     def ask() -> None:
-        found.append(guard.ask(MEAN, key="k") if alone else guard.ask_each([Request(MEAN, "analyst", "k")])[0])
+        found.append(guard.ask(MEAN, key="k") if alone else ask_each(guard, [Request(MEAN, "analyst", "k")])[0])
 
     threads = [threading.Thread(target=ask) for _ in range(2)]
     for thread in threads:

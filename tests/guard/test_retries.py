@@ -14,6 +14,7 @@ from holdfast.guard import Guard, Policy, check, histogram, mean, select
 from holdfast.guard.pipeline import Request
 from holdfast.guard.questions.base import Question
 from holdfast.guard.state import GuardState
+from tests.guard.strangers import ask_each
 
 ROWS = {"v": [None if i % 5 == 0 else float(i % 7) for i in range(2000)], "g": ["ab"[i % 2] for i in range(2000)]}
 POLICY = Policy(questions=50, privacy=PureDP(0.5), spend=PureDP(0.01))
@@ -61,7 +62,7 @@ def test_what_the_null_rules_refuse_now_comes_back_by_its_key(how: str) -> None:
         assert not new.repeated
     else:
         requests = [Request(asked, "analyst", key) for asked, key in zip(again, keys, strict=True)]
-        *found, new = guard.ask_each([*requests, Request(fresh, "analyst", "new")])
+        *found, new = ask_each(guard, [*requests, Request(fresh, "analyst", "new")])
         assert not new.repeated
     assert [(one.value, one.sequence, one.repeated) for one in found] == [(o.value, o.sequence, True) for o in before]
     if how == "ask":

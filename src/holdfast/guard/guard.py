@@ -257,8 +257,8 @@ class Guard:
         ledger = self._ledger if epoch is None else epochs.at(self._require_home(), self._ledger, epoch)
         return ledger, (), None if ledger is known[0] else known[0]
 
-    def _rows_of(self, batch: Batch) -> Rows:
-        """The rows that a batch is measured on: those of one epoch, or of all of them."""
+    def rows_of(self, batch: Batch) -> Rows:
+        """Return the rows that a batch is measured on: those of one epoch, or of all of them."""
         parts = [self._part(ledger).rows for ledger in (batch.ledger, *batch.followers)]
         return parts[0] if len(parts) == 1 else SeveralRows(parts)
 
@@ -338,25 +338,12 @@ class Guard:
         batch = pipeline.check(ledger, requests, together=True, followers=followers, leader=leader)
         return cast(list[GuardedAnswer], self.answer(batch))
 
-    def ask_each(self, requests: Sequence[Request]) -> list[GuardedAnswer | Exception]:
-        """Answer questions that came at the same time from people who know nothing of each other, as a server has them.
-
-        Each is admitted or refused, paid for and answered as if it had been asked alone, in this order; an error stands
-        in the place of its question and touches no other. They share one reading of the rows and one commit.
-        """
-        ledger, _, leader = self._target(None)
-        return self.answer(pipeline.check(ledger, requests, together=False, leader=leader))
-
     def answer(self, batch: Batch) -> list[GuardedAnswer | Exception]:
-        """Answer what `pipeline.check` has checked: the second half of `ask_all` and `ask_each`, which reads the rows.
+        """Answer what `pipeline.check` has checked: the second half of `ask_all`, which reads the rows.
 
         The error of a question stands in its place; for questions that were chosen together it is raised.
         """
-        try:
-            rows = self._rows_of(batch)
-        except SampleUnavailable as lacking:
-            return pipeline.recall(batch, lacking)
-        return pipeline.answer(rows, batch)
+        return pipeline.answer(self.rows_of, batch)
 
     def estimate(
         self,

@@ -307,11 +307,23 @@ def check(
     return batch
 
 
-def answer(rows: Rows, batch: Batch) -> list[GuardedAnswer | Exception]:
+def answer(rows_of: Callable[[Batch], Rows], batch: Batch) -> list[GuardedAnswer | Exception]:
     """Answer questions that were checked: prepay where the rows are slow, measure, settle and release.
 
     In the place of a question that is not answered stands its error; a batch that was chosen together raises it.
+    `rows_of` is called where a question needs the rows. If it raises `SampleUnavailable`, what was answered before
+    comes from the ledger alone, and a new question gets that error.
     """
+    if not batch.open:
+        return release(batch)
+    try:
+        rows = rows_of(batch)
+    except SampleUnavailable as lacking:
+        for item in batch.open:
+            if batch.together:
+                raise
+            item.error = SampleUnavailable(*lacking.args)
+        return release(batch)
     for item in batch.open:
         batch.attempt(item, partial(rows.check, item.bound))
         if item.open and item.bound.bound.ends_run:
@@ -328,18 +340,6 @@ def answer(rows: Rows, batch: Batch) -> list[GuardedAnswer | Exception]:
         _settle(batch)
         for follower in batch.followers:
             record_shared(batch.ledger, follower)
-    return release(batch)
-
-
-def recall(batch: Batch, lacking: SampleUnavailable) -> list[GuardedAnswer | Exception]:
-    """Answer questions that were checked from the ledger alone, where the rows are out of reach as `lacking` says.
-
-    What was answered before needs no rows; a new question gets an error.
-    """
-    for item in batch.open:
-        if batch.together:
-            raise lacking
-        item.error = SampleUnavailable(*lacking.args)
     return release(batch)
 
 

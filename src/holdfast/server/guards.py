@@ -22,7 +22,7 @@ from holdfast.guard.estimates import Estimate
 from holdfast.guard.guard import Guard
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import Store
-from holdfast.guard.pipeline import Batch, Request
+from holdfast.guard.pipeline import Batch, Request, Rows
 from holdfast.guard.policy import SCORE, Policy
 from holdfast.guard.questions.base import Question
 from holdfast.guard.sql import Statement, compile_sql
@@ -464,21 +464,23 @@ def check_all(
 
 
 def answer(guards: Guards, guard: str, batch: Batch) -> Outcomes:
-    """Answer questions that were checked. Only new ones need the rows; the ledger has what was answered before."""
-    if not batch.open:
-        return pipeline.release(batch)
+    """Answer questions that were checked; rows that turn out to be out of reach are opened again for the next ones."""
+    opened: list[Guard] = []
+
+    def rows_of(batch: Batch) -> Rows:
+        opened.append(guards.with_rows(batch))
+        return opened[0].rows_of(batch)
+
+    outcomes: Outcomes = []
     try:
-        opened = guards.with_rows(batch)
+        outcomes = pipeline.answer(rows_of, batch)
+        return outcomes
     except SampleUnavailable as lacking:
-        return pipeline.recall(batch, lacking)
-    try:
-        outcomes = opened.answer(batch)
-    except SampleUnavailable:
-        guards.renew(guard, opened)
+        outcomes = [lacking]
         raise
-    if any(isinstance(outcome, SampleUnavailable) for outcome in outcomes):
-        guards.renew(guard, opened)
-    return outcomes
+    finally:
+        if opened and any(isinstance(outcome, SampleUnavailable) for outcome in outcomes):
+            guards.renew(guard, opened[0])
 
 
 def ask_all(

@@ -24,6 +24,7 @@ from holdfast.guard.pipeline import Request
 from holdfast.guard.policy import PRIVATE
 from holdfast.guard.questions.base import Question
 from tests.guard.questions.ends import CANDIDATES, POLICY, ROWS, N, adds_up, mean_of, opened
+from tests.guard.strangers import ask_each
 
 
 def _left(guard: Guard, analyst: str = "analyst") -> Any:
@@ -200,7 +201,7 @@ def test_after_the_end_everything_is_refused(ending: Question) -> None:
             guard.ask(question)
         with pytest.raises((BudgetExhausted, InvalidParameter, QuestionRefused)):
             guard.ask_all([question, check("best", guess=0.8)])
-        assert isinstance(guard.ask_each([Request(question, "ann")])[0], (BudgetExhausted, InvalidParameter))
+        assert isinstance(ask_each(guard, [Request(question, "ann")])[0], (BudgetExhausted, InvalidParameter))
     if ending.kind == "final":
         with pytest.raises(BudgetExhausted, match="exact values were shown"):
             guard.ask(close())
@@ -397,7 +398,7 @@ def test_wrong_input_spends_nothing(question: Any, error: type[HoldfastError]) -
     for ask in (lambda: guard.ask(question), lambda: guard.ask_all([question])):
         with pytest.raises(error):
             ask()
-    assert isinstance(guard.ask_each([Request(question, "analyst")])[0], error)
+    assert isinstance(ask_each(guard, [Request(question, "analyst")])[0], error)
     assert _left(guard) == before
     assert guard.ask(check("good", guess=0.7)).guarantee.parameters["log_share"] == pytest.approx(
         np.log(0.05 / 40), abs=1e-6

@@ -16,6 +16,7 @@ from holdfast.guard import Guard, Policy, check
 from holdfast.guard import test as ask_test
 from holdfast.guard.guard_budget import GuardBudget
 from holdfast.server.agents.tools import answer_words, estimate_words
+from tests.guard.strangers import ask_each
 
 N = 50_000
 PAIR: list[list[Any]] = [["a", "b"], [0, 1]]
@@ -101,7 +102,7 @@ def test_a_test_that_can_reject_nothing_is_refused_and_spends_nothing(rows: hf.d
     assert str(refused.value) == said.reason
     assert "allow_powerless" in said.reason
     assert said.reason.endswith("nothing was spent")
-    assert isinstance(guard.ask_each([hf.guard.pipeline.Request(independence(), "ann")])[0], QuestionRefused)
+    assert isinstance(ask_each(guard, [hf.guard.pipeline.Request(independence(), "ann")])[0], QuestionRefused)
     assert (guard.remaining(), guard.describe()["entries"]) == (before, entries)
     allowed = guard.ask(independence(allow_powerless=True))
     assert (allowed.value, allowed.details["rejected"]) == (1.0, False)

@@ -14,6 +14,7 @@ from holdfast.guard import Board, Policy
 from holdfast.guard.leaderboard import Leaderboard, Place
 from holdfast.guard.pipeline import Request, Rows
 from holdfast.guard.scoring.predictions import predictions
+from tests.guard.strangers import ask_each
 
 PLAIN: dict[str, Any] = {"name": "income", "key": "id", "label": "rich", "metric": "accuracy"}
 
@@ -198,8 +199,8 @@ def test_predictions_that_name_no_row_are_refused_where_keys_are_public(
     said = "none of the 400 that were sent is in its column 'id'; nothing was spent"
     with pytest.raises(InvalidParameter, match=said):
         guard.ask(unknown)
-    (error, answer) = guard.ask_each(
-        [Request(unknown, "ann"), Request(hf.guard.score("income", dict.fromkeys(keys, False), 0.75), "bob")]
+    (error, answer) = ask_each(
+        guard, [Request(unknown, "ann"), Request(hf.guard.score("income", dict.fromkeys(keys, False), 0.75), "bob")]
     )
     assert isinstance(error, InvalidParameter)
     assert said in str(error)
