@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import random
 from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.sql_fuzz import COLUMNS, POLICY, SCHEMA, fuzzed, mutated
+from benchmarks.sql_fuzz import COLUMNS, POLICY, SCHEMA, asked, fuzzed
 
 import holdfast as hf
 from holdfast.accounting import PureDP
@@ -17,7 +16,7 @@ from holdfast.data.engines.duckdb_sample import DuckDBSample
 from holdfast.data.expressions import expression
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
-from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter, QuestionRefused
+from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
 from holdfast.guard import Guard, Policy
 from holdfast.guard.columns import DeclaredColumn, bounds_of
 from holdfast.guard.sql import LONGEST, Statement, compile_sql, total_cost
@@ -531,31 +530,8 @@ def test_mutated_statements_are_read_or_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_said_of_a_statement_does_not_depend_on_rows() -> None:
-    """The same statements at two guards of the same size, schema and policy and of other rows: refused alike."""
-    n, guards = 2000, []
-    for value in (1.0, 99.0):
-        columns: dict[str, Any] = {
-            "sex": ["f" if value == 1.0 else "m"] * n,
-            "race": ["a", None] * (n // 2),
-            "age": [int(value) % 120] * n,
-            "income": [value] * n,
-            "gap": [None if value == 1.0 else 3.0] * (n - 1) + [None],
-            "free": [value] * n,
-            "member": [value == 1.0] * n,
-        }
-        guards.append(Guard.open(None, hf.data.table(columns, schema=SCHEMA), POLICY))
-    draw, said = random.Random(7), 0
-    for _ in range(100):
-        text = mutated(draw)
-        outcomes = []
-        for guard in guards:
-            try:
-                outcomes.append(("priced", [one.half_width for one in guard.explain(text).estimates]))
-            except HoldfastError as error:
-                outcomes.append((type(error).__name__, str(error)))  # type: ignore[arg-type]
-        assert outcomes[0] == outcomes[1]
-        said += outcomes[0][0] == "priced"
-    assert said > 5
+    """The same statements at two guards of other rows: answered or refused alike, in the same words."""
+    assert 60 < asked(600, 7) < 540
 
 
 @pytest.mark.parametrize(("first", "second"), [((0, 5), 7), ((-9, 4), 3), ((0, 120), -7), ((3, 8), 2)])

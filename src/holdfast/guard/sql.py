@@ -45,7 +45,7 @@ from holdfast.guard.questions.mean import Mean
 from holdfast.guard.questions.quantile import Quantile
 from holdfast.guard.questions.table import Table
 from holdfast.guard.questions.words import plain_words
-from holdfast.guard.sql_words import row_words
+from holdfast.guard.sql_words import is_unclear, row_words
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -814,6 +814,11 @@ class _Compiler:
 
         if node is None:
             raise _unreadable()
+        if any(is_unclear(part) for part in node.walk()):
+            raise _refused(
+                f"databases do not agree on what `is` is about in {_shown(node)!r}",
+                "brackets, such as (a = b) is null or a = (b is null)",
+            )
         made = node.copy()
         for column in list(made.find_all(exp.Column)):
             name = self._column(column)

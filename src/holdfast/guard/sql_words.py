@@ -4,6 +4,9 @@ sqlglot writes a tree in a dialect of its own: `timestamp '2020-12-31'` becomes 
 `cast(s as number)` becomes a decimal. Here each of these is written as the row language has it, and what SQL spells in
 several ways (`extract`, `date_part`, `||`, `nullif`, `text::date`) in the one way that the row language has. Any other
 form is written as sqlglot has it, and refused where the row language has no such form.
+
+What stands between commas or `as` in SQL and comes next to an operator here is written in brackets, as the text is read
+again by precedence.
 """
 
 from __future__ import annotations
@@ -32,6 +35,27 @@ def row_words(node: exp.Expr) -> str:
     'cast(code as integer) + log2(x)'
     """
     return str(_generator()().generate(node))
+
+
+def is_unclear(node: exp.Expr) -> bool:
+    """Whether a comparison stands next to an `is` without brackets: databases bind `=` tighter, sqlglot does not.
+
+    Examples
+    --------
+    >>> from sqlglot import parse_one
+    >>> [is_unclear(parse_one(text)) for text in ("a = b is null", "a = (b is null)", "(a = b) is null")]
+    [True, False, False]
+    """
+    from sqlglot import exp
+
+    compared = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+    distinct = (exp.NullSafeEQ, exp.NullSafeNEQ)
+    if not isinstance(node, (*compared, *distinct)):
+        return False
+    if isinstance(node.this, distinct):
+        return True
+    last = node.expression.this if isinstance(node.expression, exp.Not) else node.expression
+    return isinstance(last, (exp.Is, *distinct))
 
 
 @cache
@@ -69,15 +93,32 @@ def _generator() -> Callable[[], Any]:
             return f"{_PARTS.get(part, part).upper()}({self.sql(given[1])})"
         return str(self.anonymous_sql(node))
 
+    def side(self: Any, node: Any) -> str:
+        """An operand of an operator that SQL does not write: in brackets, unless nothing in it could be torn apart."""
+        closed = isinstance(node, (exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Paren))
+        return self.sql(node) if closed else f"({self.sql(node)})"
+
     def nullif(self: Any, node: Any) -> str:
-        one, two = self.sql(node.this), self.sql(node.expression)
+        one, two = side(self, node.this), side(self, node.expression)
         return f"CASE WHEN {one} = {two} THEN NULL ELSE {one} END"
+
+    def distinct(self: Any, node: Any) -> str:
+        """`a is distinct from b`: two missing values are not distinct, and one is distinct from any other value."""
+        pair = node.this, node.expression
+        one, two = (side(self, part) for part in pair)
+        if any(isinstance(part, exp.Null) for part in pair):
+            same = f"({two if isinstance(node.this, exp.Null) else one} IS NULL)"
+        elif any(isinstance(part, exp.Literal) for part in pair):
+            same = f"COALESCE({one} = {two}, FALSE)"
+        else:
+            same = f"COALESCE({one} = {two}, {one} IS NULL AND {two} IS NULL)"
+        return same if isinstance(node, exp.NullSafeEQ) else f"(NOT {same})"
 
     def case(self: Any, node: Any) -> str:
         """`case x when 1 then` is `case when x = 1 then`."""
-        given = None if node.this is None else self.sql(node.this)
+        given = None if node.this is None else f"({self.sql(node.this)})"
         tests = [
-            self.sql(branch.this) if given is None else f"({given}) = {self.sql(branch.this)}"
+            self.sql(branch.this) if given is None else f"{given} = {side(self, branch.this)}"
             for branch in node.args["ifs"]
         ]
         pairs = zip(tests, node.args["ifs"], strict=True)
@@ -95,6 +136,8 @@ def _generator() -> Callable[[], Any]:
             exp.Extract: extract,
             exp.Log: log,
             exp.Nullif: nullif,
+            exp.NullSafeEQ: distinct,
+            exp.NullSafeNEQ: distinct,
         }
 
     def made() -> Any:

@@ -407,6 +407,12 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
         return tree.Arithmetic(_arithmetic()[kind], inner("this"), inner("expression"))
     if kind in _comparisons():
         only("this", "expression")
+        last = node.expression.this if type(node.expression) is exp.Not else node.expression
+        if type(last) is exp.Is:
+            raise InvalidParameter(
+                "expression must have brackets where = or < comes before is, because databases do not agree on what is "
+                "meant; write (a = b) is null or a = (b is null)"
+            )
         return tree.Comparison(_comparisons()[kind], inner("this"), inner("expression"))
     if kind in (exp.And, exp.Or):
         operands = tuple(_turn(part, below) for part in _flat(node, kind))
