@@ -11,8 +11,9 @@ import pytest
 
 import holdfast as hf
 from holdfast.accounting import GDP, PureDP
-from holdfast.errors import InvalidParameter
-from holdfast.guard import Guard, Study, plan_study
+from holdfast.errors import InvalidParameter, QuestionRefused
+from holdfast.guard import Guard, Policy, Study, plan_study
+from holdfast.guard.questions.base import Question
 
 N = 20_000
 COLUMNS = {"age": {"low": 0, "high": 120}, "sex": {"categories": ["f", "m"]}}
@@ -83,6 +84,45 @@ def test_a_cap_is_a_ceiling_and_decides_what_can_be_asked() -> None:
     assert pure.policy.privacy.epsilon < 3
     assert pure.others["planned means"].startswith("Gaussian noise cannot keep a pure privacy budget")  # type: ignore[union-attr]
     assert plan_study(study(GUESSED, privacy="gdp:0.1"), changes=False).name == "planned means"
+
+
+PRIVATE_STUDY = study(
+    {"kind": "mean", "expression": "age < 60", "guess": 0.5}, {"kind": "table", "by": ["sex"]}, privacy="pure-dp:0.2"
+)
+
+
+def test_a_private_study_gets_a_policy_that_answers_nothing_without_noise(rows: hf.data.Sample) -> None:
+    """The cap is on everything that is released: a check, a guess or an end of the run would show exact values."""
+    plan = plan_study(PRIVATE_STUDY, changes=False)
+    assert plan.policy.all_private
+    assert not any("close" in remark for remark in plan.remarks)
+    assert Policy.from_dict(plan.policy.to_dict()) == plan.policy
+    released = [kind for kind in plan.policy.kinds or () if Question.kinds()[kind].answered == "noiseless"]
+    assert released == []
+    guard = Guard.open(None, rows, plan.policy)
+    quantile = hf.guard.quantile("age", 0.5, guess=60, tolerance=20)
+    table = hf.guard.table(["sex"], "age", guesses={"f": 60}, tolerance=40)
+    difference = hf.guard.difference("age", "sex", ["f", "m"], guess=0)
+    correlation = hf.guard.correlation("age", "age * age", guess=0.9, tolerance=0.5, second_low=0, second_high=14400)
+    for question in (quantile, table, difference, correlation):
+        with pytest.raises(QuestionRefused, match="guess must be left out"):
+            guard.ask(question)
+        with pytest.raises(QuestionRefused, match="Nothing was spent"):
+            guard.estimate(question)
+    for other in (hf.guard.check("age < 60", guess=0.5), hf.guard.close(), hf.guard.final({"a": "age < 60"})):
+        with pytest.raises(QuestionRefused, match="is not allowed here"):
+            guard.ask(other)
+    answer = guard.ask(hf.guard.table(["sex"]))
+    assert answer.cost == plan.policy.spend
+    assert guard.ask(hf.mean("age < 60")).half_width == pytest.approx(plan.widths[0].while_asking, rel=0.02)
+
+
+def test_all_private_needs_a_privacy_budget() -> None:
+    with pytest.raises(InvalidParameter, match="all_private must come with privacy"):
+        Policy(all_private=True)
+    wrong: Any = "yes"
+    with pytest.raises(InvalidParameter, match="all_private must be true or false"):
+        Policy(privacy=PureDP(1.0), all_private=wrong)
 
 
 def test_what_would_change_it_goes_the_right_way() -> None:

@@ -153,6 +153,11 @@ def open_(
         help="Who gets a stored answer for free: asker (the default: only the analyst who paid for it; others pay and "
         "do not learn that it was asked) or everyone.",
     ),
+    all_private: bool = typer.Option(
+        False,
+        "--all-private",
+        help="Answer nothing without noise, so that everything that is released costs at most --privacy.",
+    ),
     row_key: str = typer.Option(
         None,
         "--row-key",
@@ -206,6 +211,7 @@ def open_(
         "histories": histories,
         "expires": expires,
         "repeats": repeats,
+        "all_private": all_private or None,
     }
     made = policy_of(policy, given, analyst)
     if ledgers.is_address(ledger):
@@ -575,6 +581,8 @@ def _end_rows(policy: dict[str, Any]) -> list[tuple[str, object]]:
         parts = " and ".join(f"{part:.0%}" for part in policy["reserve"])
         by = policy.get("reserve_by")
         rows.append(("reserved for the final", f"{parts} of the rows" + (f", by {by}" if by else "")))
+    if policy.get("all_private"):
+        rows.append(("without noise", "nothing is answered"))
     if policy.get("histories") == "separate":
         rows.append(("histories", "separate: analysts do not share answers"))
     return rows

@@ -626,6 +626,11 @@ def bind(request: Request, state: GuardState) -> BoundRequest:
         mixed = policy.privacy is None and policy.answers == "mixed"
         why = "; noise needs `privacy` in a policy" if mixed and question.kind in PRIVATE else ""
         raise QuestionRefused(f"a {question.kind} is not allowed here; the policy allows {allowed}{why}")
+    if policy.all_private and question.answered == "either" and not question.is_private(question.to_dict()):
+        raise QuestionRefused(
+            f"a guess must be left out here: the policy answers only with noise (all_private), and a guess of a "
+            f"{question.kind} would be checked without; ask for the {question.kind} itself. Nothing was spent"
+        )
     bound = question.bind(state.schema, state.explored, policy).by(analyst)
     owner = analyst if policy.repeats == "asker" else None
     before = None if request.key is None else question.as_earlier()

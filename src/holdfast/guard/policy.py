@@ -109,6 +109,9 @@ class Policy:
     columns : mapping, optional
         What is declared in public about columns: `{"age": {"low": 0, "high": 120}, "sex": {"categories": ["f", "m"]}}`.
         Questions about these columns need not give ranges and categories, and SQL statements take them from here.
+    all_private : bool
+        Whether everything that is released costs privacy, and so at most `privacy` in all: nothing is answered without
+        noise then, no guess of a quantile or a table either, and no end of the run shows exact values.
 
     Examples
     --------
@@ -141,6 +144,7 @@ class Policy:
     histories: Histories = "together"
     plan: Plan = "identical"
     columns: Mapping[str, Any] | None = field(default=None, hash=False)
+    all_private: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -154,6 +158,7 @@ class Policy:
             put(self, name, None if value is None else arguments.whole(name, value, at_least=least))
         put(self, "reserve", reserve_parts(self.reserve))
         self._check_costs()
+        self._check_all_private()
         self._check_holdout()
         put(self, "boards", self._check_boards())
         put(self, "kinds", _kinds(self.kinds, self._allowed()))
@@ -193,6 +198,9 @@ class Policy:
         contest = tuple(kind for kind, made in kinds.items() if made.needs_contest)
         ends = tuple(kind for kind, made in kinds.items() if made.ends_run and self.holdout == "thresholdout")
         noiseless = tuple(kind for kind in kinds if kind not in (*private, *boards, *contest, *ends))
+        if self.all_private:
+            checks = ("check",) if self.holdout == "thresholdout" else ()
+            noiseless = tuple(kind for kind in noiseless if kind in checks or kinds[kind].answered == "either")
         board_kinds = () if self.boards is None else boards
         contest_kinds = contest if self.has_contest else ()
         return noiseless + board_kinds + contest_kinds + (private if self.privacy else ())
@@ -300,6 +308,15 @@ class Policy:
         if self.accounting == "odometer" and self.privacy is None:
             raise InvalidParameter("privacy must be given with an odometer, as the unit in which it counts")
 
+    def _check_all_private(self) -> None:
+        if not isinstance(self.all_private, bool):
+            raise InvalidParameter(f"all_private must be true or false, got a {type(self.all_private).__name__}")
+        if self.all_private and (self.privacy is None or self.boards is not None):
+            raise InvalidParameter(
+                "all_private must come with privacy, which bounds what is released, and without boards, whose scores "
+                "have no noise"
+            )
+
     def _check_cap_of_means(self) -> None:
         """A cap of planned noise is Gaussian, and the plan alone decides how it is spent."""
         if self.privacy is not None and (not isinstance(self.privacy, GDP) or self.privacy.is_zero):
@@ -360,7 +377,7 @@ class Policy:
     @cached_property
     def has_looks(self) -> bool:
         """Whether questions without noise may be asked; under a policy of means even checks have noise."""
-        if self.answers == "means":
+        if self.answers == "means" or self.all_private:
             return False
         noisy = ("check",) if self.holdout == "thresholdout" else ()
         known = Question.kinds()
@@ -418,32 +435,36 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data, which `from_dict` reads back exactly."""
-        return {
-            "confidence": self.confidence,
-            "privacy": None if self.privacy is None else self.privacy.to_dict(),
-            "accounting": self.accounting,
-            "answers": self.answers,
-            "questions": self.questions,
-            "failures": self.failures,
-            "spend": None if self.spend is None else self.spend.to_dict(),
-            "kinds": list(self.kinds or ()),
-            "analysts": None if self.analysts is None else dict(self.analysts),
-            "expires": self.expires,
-            "holdout": self.holdout,
-            "threshold": self.threshold,
-            "overfits": self.overfits,
-            "holdout_spend": None if self.holdout_spend is None else self.holdout_spend.to_dict(),
-            "boards": None if self.boards is None else [board.to_dict() for board in self.boards],
-            "repeats": self.repeats,
-            "final": self.final,
-            "reserve": list(self.reserve_parts),
-            "reserve_by": self.reserve_by,
-            "histories": self.histories,
-            "plan": self.plan,
-        } | (
-            {}
-            if self.columns is None  # ledgers that were written before there were declarations have no such entry
-            else {"columns": {name: column.to_dict() for name, column in self.columns.items()}}
+        return (
+            {
+                "confidence": self.confidence,
+                "privacy": None if self.privacy is None else self.privacy.to_dict(),
+                "accounting": self.accounting,
+                "answers": self.answers,
+                "questions": self.questions,
+                "failures": self.failures,
+                "spend": None if self.spend is None else self.spend.to_dict(),
+                "kinds": list(self.kinds or ()),
+                "analysts": None if self.analysts is None else dict(self.analysts),
+                "expires": self.expires,
+                "holdout": self.holdout,
+                "threshold": self.threshold,
+                "overfits": self.overfits,
+                "holdout_spend": None if self.holdout_spend is None else self.holdout_spend.to_dict(),
+                "boards": None if self.boards is None else [board.to_dict() for board in self.boards],
+                "repeats": self.repeats,
+                "final": self.final,
+                "reserve": list(self.reserve_parts),
+                "reserve_by": self.reserve_by,
+                "histories": self.histories,
+                "plan": self.plan,
+            }
+            | (
+                {}
+                if self.columns is None  # ledgers that were written before there were declarations have no such entry
+                else {"columns": {name: column.to_dict() for name, column in self.columns.items()}}
+            )
+            | ({"all_private": True} if self.all_private else {})
         )
 
     @classmethod

@@ -91,7 +91,8 @@ class Study:
     failures : int
         How many guesses are expected to be wrong.
     privacy : PureDP or GDP, optional
-        What everything that is released must cost at most; without it nothing has to be private.
+        What everything that is released must cost at most; without it nothing has to be private. The policy then
+        answers nothing without noise.
 
     Examples
     --------
@@ -409,7 +410,7 @@ def _mixed(study: Study, near: Policy | None = None) -> StudyPlan:
     lacking = [one.words for one, plain in zip(study.questions, asked, strict=True) if plain is None]
     if lacking:
         raise InvalidParameter(f"no noise answers {lacking[0]}")
-    noisy = [plain for plain in asked if plain is not None and _is_noisy(plain)]
+    noisy, all_private = [plain for plain in asked if plain is not None and _is_noisy(plain)], study.privacy is not None
     if not noisy:
         raise InvalidParameter("every question has a guess: no noise is needed")
     many = sum(one.count for one, plain in zip(study.questions, asked, strict=True) if plain and _is_noisy(plain))
@@ -417,7 +418,15 @@ def _mixed(study: Study, near: Policy | None = None) -> StudyPlan:
     def at(epsilon: float) -> StudyPlan:
         epsilon = float(f"{epsilon:.3g}")
         cap, each = PureDP(epsilon), PureDP(float(f"{epsilon / many * (1 - 1e-6):.6g}"))
-        policy = Policy(study.confidence, cap, questions=study.count, spend=each, columns=study.columns, final=0.0)
+        policy = Policy(
+            study.confidence,
+            cap,
+            questions=study.count,
+            spend=each,
+            columns=study.columns,
+            final=0.0,
+            all_private=all_private,
+        )
         return _planned("checks and private answers", study, policy, asked)
 
     most = study.privacy.epsilon if isinstance(study.privacy, PureDP) else math.inf
@@ -427,7 +436,8 @@ def _mixed(study: Study, near: Policy | None = None) -> StudyPlan:
         sides = [one for one in (_epsilon(best) / step, _epsilon(best) * step) if one < most]
         best = min([best, _narrowest(at, sides)], key=lambda plan: plan.score) if sides else best
     cap = _epsilon(best)
-    said = [f"every interval pays for the whole cap of epsilon {cap:g} from the first question on", _NO_FINAL]
+    last = _ALL_PRIVATE if all_private else _NO_FINAL
+    said = [f"every interval pays for the whole cap of epsilon {cap:g} from the first question on", last]
     if cap < 0.99 * most < math.inf:
         said.append(f"less than the cap of {most:g} is planned: spending more would only widen the intervals")
     return replace(best, remarks=tuple(said))
@@ -476,6 +486,7 @@ def _final(study: Study, near: Policy | None = None) -> StudyPlan:
 
 
 _NO_FINAL = "nothing is kept for a final: close ends the run and shows every exact interval"
+_ALL_PRIVATE = "every answer has noise (all_private): no guess is checked without it, and no end shows exact values"
 _WAYS: dict[str, Callable[..., StudyPlan]] = {
     "a final of fixed questions": _final,
     "checks of guesses": _checks,

@@ -11,10 +11,18 @@ import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
-from holdfast.guard import Guard, Policy
+from holdfast.guard import Guard, Policy, Study, plan_study
 from holdfast.server.pages import pictures, policy_form, words
 from holdfast.server.pages.asking import question_of
-from holdfast.server.pages.policy_form import DEFAULTS, comparison, number_of, policy_of, promised, shares_of
+from holdfast.server.pages.policy_form import (
+    DEFAULTS,
+    comparison,
+    filled_by,
+    number_of,
+    policy_of,
+    promised,
+    shares_of,
+)
 
 COLUMNS = {"age": [20 + i % 50 for i in range(4000)], "member": [i % 2 == 0 for i in range(4000)]}
 BOARD = policy_form.BOARD_DEFAULTS | {
@@ -48,7 +56,7 @@ def test_what_is_no_number_or_might_be_another_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"shape": "anything"}, "plan must be one of looks, mixed, means"),
+        ({"shape": "anything"}, "plan must be one of looks, mixed, private, means"),
         ({"shape": "mixed", "epsilon": "0,05"}, "privacy budget must be a number, got '0,05'"),
         ({"shape": "mixed", "spend": "a little"}, "cost of a question must be a number"),
         ({"questions": "2.5"}, "questions must be a whole number"),
@@ -195,3 +203,14 @@ def test_a_width_is_shown_only_of_what_would_be_admitted(tmp_path: Path) -> None
     assert not opened.estimate({"kind": "mean", "expression": "not member"}, analyst="ann").admitted
     assert [name for name, _ in words.sharpness(opened.ledger)] == ["A check"]
     opened.shut()
+
+
+def test_a_form_of_private_answers_only() -> None:
+    """What a study with privacy fills in comes back as the policy that answers nothing without noise."""
+    asked = [{"kind": "table", "by": ["sex"]}]
+    columns = {"sex": {"categories": ["f", "m"]}}
+    made = Study.from_dict({"n": 9_000, "columns": columns, "questions": asked, "privacy": "pure-dp:0.2"})
+    plan = plan_study(made, changes=False)
+    read = Policy.from_dict(policy_of(DEFAULTS | filled_by(plan)))
+    assert (read.all_private, read.kinds, read.privacy) == (True, plan.policy.kinds, plan.policy.privacy)
+    assert dict(words.policy(read.to_dict()))["Questions without noise"].startswith("none")

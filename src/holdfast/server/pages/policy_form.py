@@ -32,6 +32,10 @@ from holdfast.server.pages import words
 SHAPES: dict[str, tuple[str, str]] = {
     "looks": ("Checks only", "Analysts bring guesses; the guard says whether they pass. No noise, narrow intervals."),
     "mixed": ("Checks and private answers", "Also answers with noise and private tests, from a privacy budget."),
+    "private": (
+        "Private answers only",
+        "Every answer has noise: all that is released costs at most the privacy budget. No exact values at the end.",
+    ),
     "means": (
         "Means only",
         "Every mean is answered with noise; no guess needed, the narrowest for many means, and private.",
@@ -101,10 +105,13 @@ def policy_of(fields: Mapping[str, str]) -> dict[str, Any]:
     for name in ("questions", "failures"):
         if fields.get(name):
             made[name] = arguments.whole(name, number_of(name, fields[name]), at_least=0, at_most=10**9)
-    if shape == "mixed":
+    if shape in ("mixed", "private"):
         made["privacy"] = {"kind": "pure-dp", "epsilon": number_of("privacy budget", fields.get("epsilon", ""))}
         if fields.get("spend"):
             made["spend"] = {"kind": "pure-dp", "epsilon": number_of("cost of a question", fields["spend"])}
+        if shape == "private":
+            made["all_private"] = True
+            made.pop("failures", None)
     elif shape == "means":
         made |= {"answers": "means"}
         made.pop("failures", None)
@@ -239,8 +246,9 @@ def offers(n: int, fields: Mapping[str, str]) -> list[Offer]:
         except HoldfastError:
             pass
         check, mean = (f"±{widths[name]}" if name in widths else "not offered" for name in ("check", "mean"))
-        needs = {"looks": "yes", "mixed": "for checks", "means": "no"}[shape]
-        noise = {"looks": "none", "mixed": "private answers only", "means": "every answer"}[shape]
+        needs = {"looks": "yes", "mixed": "for checks", "private": "no", "means": "no"}[shape]
+        every = dict.fromkeys(("private", "means"), "every answer")
+        noise = ({"looks": "none", "mixed": "private answers only"} | every)[shape]
         found.append(Offer(title, shape == chosen, check, mean, needs, noise))
     return found
 
@@ -322,6 +330,8 @@ def filled_by(plan: StudyPlan) -> dict[str, str]:
         "confidence": f"{policy.confidence:.12g}",
         "questions": str(policy.questions or sum(one.count for one in plan.widths)),
     }
+    if policy.all_private:
+        filled["shape"] = "private"
     if policy.columns is not None:
         filled["columns"] = lines_of({name: column.to_dict() for name, column in policy.columns.items()})
     if isinstance(policy.privacy, GDP):

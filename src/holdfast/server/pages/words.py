@@ -194,6 +194,8 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
         each = "" if plain["spend"] is None else f", {cost(plain['spend'])} each unless asked otherwise"
         kept = "in all" if plain["accounting"] == "filter" else "as the unit of an odometer"
         rows.append(("Private questions", f"{cost(plain['privacy'])} {kept}{each}"))
+    if plain.get("all_private"):
+        rows.append(("Questions without noise", "none: everything that is released has noise"))
     if plain["holdout"] == "thresholdout":
         rows.append(("Checks", f"by Thresholdout, {plain['overfits']} overfits, {cost(plain['holdout_spend'])} paid"))
     if plain["analysts"] is not None:
