@@ -16,6 +16,7 @@ from holdfast.core import arguments
 from holdfast.data.expressions import Expression, tree
 from holdfast.data.expressions.checking import Facts
 from holdfast.data.schema import Schema
+from holdfast.data.statistics import UNIT, FixedSum
 from holdfast.data.statistics.counts import MOST_CATEGORIES, Categories, categories_of
 from holdfast.errors import InvalidParameter
 
@@ -152,6 +153,55 @@ def only_value(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None)
     """
     found = _range(parsed.node, columns or {}, parsed.facts)
     return found[0] if found is not None and found[0] == found[1] else None
+
+
+def is_two_valued(parsed: Expression, low: float, high: float) -> bool:
+    """Return whether every value of a number, moved into a range, is one of its ends and adds all or nothing to a sum.
+
+    Whole numbers in a range of length 1 are, and so are conditions that are cast, and numbers that have few values by
+    their form.
+
+    Examples
+    --------
+    >>> from holdfast.data.expressions import expression
+    >>> schema = Schema({"left": "integer", "pay": "number"})
+    >>> [is_two_valued(expression(text, schema), 0, 1) for text in ("left", "pay", "cast(pay > 3 as integer)")]
+    [True, False, True]
+    >>> is_two_valued(expression("case when pay > 3 then 1 else 0.5 end", schema), 0, 1)
+    False
+    """
+    size = parsed.facts[parsed.node].size
+    whole = high - low == 1 and float(low).is_integer() and size is not None and size.grain >= 0
+    values = None if whole else _values(parsed.node, parsed.facts)
+    at_ends = whole or (values is not None and all(value <= low or value >= high for value in values))
+    return at_ends and FixedSum(parsed.node, low, high).steps(high) == UNIT
+
+
+_MOST_VALUES = 16
+
+
+def _values(node: tree.Node, facts: Mapping[tree.Node, Facts]) -> frozenset[float] | None:
+    """The few numbers that a node can be where it is not null; None where they do not follow from its form."""
+    match node:
+        case tree.Number(value):
+            return frozenset({value})
+        case tree.Call("cast", (operand, tree.Text("number" | "integer"))) if facts[operand].kind == "boolean":
+            return frozenset({0.0, 1.0})
+        case tree.Case(branches, otherwise):
+            parts = [result for _, result in branches] + [otherwise]
+            found = [_values(one, facts) for one in parts if not isinstance(one, tree.Null)]
+        case tree.Call("coalesce", arguments):
+            found = [_values(one, facts) for one in arguments]
+        case tree.Arithmetic("*", left, right):
+            one, two = _values(left, facts), _values(right, facts)
+            if one is None or two is None:
+                return None
+            found = [frozenset(a * b for a in one for b in two)]
+        case _:
+            return None
+    known = [one for one in found if one is not None]
+    together = frozenset[float]().union(*known)
+    return together if len(known) == len(found) and len(together) <= _MOST_VALUES else None
 
 
 _NATURAL: dict[str, Bounds] = {

@@ -55,7 +55,7 @@ def is_unclear(node: exp.Expr) -> bool:
     if isinstance(node.this, distinct):
         return True
     last = node.expression.this if isinstance(node.expression, exp.Not) else node.expression
-    return isinstance(last, (exp.Is, *distinct))
+    return isinstance(last, distinct) or (isinstance(last, exp.Is) and isinstance(last.expression, exp.Null))
 
 
 @cache

@@ -759,10 +759,61 @@ def _can_be_null(node: tree.Node, facts: Mapping[tree.Node, Facts], present: fro
             return True
         case tree.Arithmetic("/", _, divisor) if not never_zero(divisor):
             return True
+        case tree.Call("cast", (operand, tree.Text("number" | "integer"))) if facts[operand].kind == "boolean":
+            return _can_be_null(operand, facts, present)
+        case tree.Call("ln" | "log2" | "log10", (operand,)) if _least_sign(operand) > 0:
+            return _can_be_null(operand, facts, present)
+        case tree.Arithmetic("%", whole, tree.Number(value)) if value != 0.0 and _exact_remainder(facts, whole, node):
+            return _can_be_null(whole, facts, present)
         case _ if (other := lowering.lowered(node, lambda part: facts[part].kind)) is not None:
             return _can_be_null(other, facts, present)
         case _:
             return any(_can_be_null(part, facts, present) for part in tree.children(node))
+
+
+def _exact_remainder(facts: Mapping[tree.Node, Facts], whole: tree.Node, node: tree.Arithmetic) -> bool:
+    """Whether both numbers of `%` are at most 2**53 in size on every row: beyond that the remainder is NULL."""
+    sizes = facts[whole].size, facts[node.right].size
+    return all(size is not None and size.small_whole for size in sizes)
+
+
+def _least_sign(node: tree.Node) -> int:
+    """1 for a number that is above 0 by its form alone, 0 for one that is never below, -1 for all others.
+
+    Examples
+    --------
+    >>> from holdfast.data.expressions import parse
+    >>> [_least_sign(parse(text)) for text in ("abs(x) + 1", "2 * month(d)", "length(s)", "x + 1")]
+    [1, 1, 0, -1]
+    """
+    match node:
+        case tree.Number(value):
+            return (value > 0) - (value < 0)
+        case tree.Call("clip", (_, tree.Number(low), _)):
+            return (low > 0) - (low < 0)
+        case tree.Call("year" | "quarter" | "month" | "day" | "weekday", _):
+            return 1
+        case tree.Call("abs" | "length" | "hour" | "minute" | "second", _):
+            return 0
+        case tree.Call("sqrt" | "ceil", (operand,)):
+            return _least_sign(operand)
+        case tree.Call("floor" | "round", (operand, *_)):
+            return min(_least_sign(operand), 0)
+        case tree.Call("greatest", arguments):
+            return max(map(_least_sign, arguments))
+        case tree.Call("least" | "coalesce", arguments):
+            return min(map(_least_sign, arguments))
+        case tree.Arithmetic("+", left, right):
+            signs = _least_sign(left), _least_sign(right)
+            return -1 if min(signs) < 0 else max(signs)
+        case tree.Arithmetic("*", left, right):
+            square = 0 if left == right else -1
+            return max(square, min(_least_sign(left), _least_sign(right)))
+        case tree.Case(branches, otherwise):
+            results = [result for _, result in branches] + [otherwise]
+            return min(_least_sign(one) for one in results if not isinstance(one, tree.Null))
+        case _:
+            return -1
 
 
 def _is_present(node: tree.Node) -> bool:

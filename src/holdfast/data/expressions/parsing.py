@@ -408,7 +408,7 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
     if kind in _comparisons():
         only("this", "expression")
         last = node.expression.this if type(node.expression) is exp.Not else node.expression
-        if type(last) is exp.Is:
+        if type(last) is exp.Is and type(last.expression) is exp.Null:
             raise InvalidParameter(
                 "expression must have brackets where = or < comes before is, because databases do not agree on what is "
                 "meant; write (a = b) is null or a = (b is null)"

@@ -13,7 +13,7 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, FixedSum, Present, Statistic
 from holdfast.data.values import Summary
 from holdfast.errors import InvalidParameter
-from holdfast.guard.columns import DeclaredColumn, bounds_of
+from holdfast.guard.columns import DeclaredColumn, bounds_of, is_two_valued
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
@@ -29,7 +29,9 @@ class Spelled:
     do not count: the question is then about the mean among the rows that have a value.
 
     Where there is a condition `where`, the `expression` is null on every row that does not meet it, so only rows that
-    meet it count. `asked` is then the expression without the condition, and `filled` its default, where it has one.
+    meet it count. `binary` says that the values are those of a condition; `two_valued` that every value counts as one
+    of the ends of the range, as those of a condition and of `case when c then 1 else 0 end` do, so that their sum is a
+    number of rows. `asked` is then the expression without the condition, and `filled` its default, where it has one.
     """
 
     expression: Expression
@@ -37,6 +39,7 @@ class Spelled:
     high: float
     default: float | None
     binary: bool
+    two_valued: bool
     where: Expression | None = None
     asked: Expression | None = None
     filled: float | None = None
@@ -139,7 +142,7 @@ def spelled(
         filled = 0.0 if default is None else arguments.real("default", default, at_least=0, at_most=1)
         if filled not in (0.0, 1.0):
             raise InvalidParameter(f"default must be 0 or 1 for a condition, got {filled:g}")
-        return Spelled(parsed, 0.0, 1.0, None if where_present else filled, True)
+        return Spelled(parsed, 0.0, 1.0, None if where_present else filled, True, True)
     if parsed.kind == "text":
         raise InvalidParameter("expression must be a condition or a number, got a text")
     if low is None or high is None:
@@ -149,7 +152,8 @@ def spelled(
         )
     low, high = arguments.value_range(low, high)
     filled = low if default is None else arguments.real("default", default, at_least=low, at_most=high)
-    return Spelled(parsed, low, high, None if where_present else filled, False)
+    counted = filled in (low, high) and is_two_valued(parsed, low, high)
+    return Spelled(parsed, low, high, None if where_present else filled, False, counted)
 
 
 USUAL = ("expression", "low", "high", "default", "where_present", "where")
@@ -179,7 +183,7 @@ def _among(plain: Spelled, parsed: Expression, where: Any, schema: Schema) -> Sp
         other = tree.Truth(filled == 1) if plain.binary else tree.Number(filled)
         value = tree.Call("coalesce", (value, other))
     among = checked(tree.Case(((condition.node, value),), tree.Null()), schema)
-    return Spelled(among, plain.low, plain.high, None, plain.binary, condition, parsed, filled)
+    return Spelled(among, plain.low, plain.high, None, plain.binary, plain.two_valued, condition, parsed, filled)
 
 
 def _unsaid(parsed: Expression, schema: Schema, ratios: bool) -> str:
@@ -196,7 +200,10 @@ def why_null(parsed: Expression, schema: Schema) -> str:
     """Why an expression can be null: columns with missing values, or how it is made."""
     names = [name for name in parsed.columns if schema[name].may_be_missing]
     if not names:
-        return "a `case` without `else`, a division by what may be 0, or a function without a value on some numbers"
+        return (
+            "a `case` without `else`, a division by what may be 0, a remainder of numbers that may be beyond 2^53, or "
+            "a function without a value on some numbers"
+        )
     listed = ", ".join(map(repr, names[:3])) + (" and others" if len(names) > 3 else "")
     return f"the schema lets values of {listed} be missing"
 

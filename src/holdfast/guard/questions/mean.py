@@ -110,8 +110,8 @@ class Mean(Question):
 class NoisyMean(Bound):
     """A mean under a mixed policy: fresh noise, and an interval at the share that the run leaves.
 
-    The mean of a condition is a count of rows over `n`, so its interval is the exact binomial one over all counts that
-    the noise leaves possible.
+    The mean of a condition, or of a number with two values, is a count of rows over `n`, so its interval is the exact
+    binomial one over all counts that the noise leaves possible.
     """
 
     def __init__(self, rows: Spelled, cost: Cost, n: int) -> None:
@@ -136,8 +136,8 @@ class NoisyMean(Bound):
         return Settled(value, self.rows.outward(*ends), guarantee, details=details)
 
     def _interval(self, n: int) -> MeanInterval:
-        """Exact binomial tails for a condition, Chernoff's bound for any other value."""
-        return count_interval(n) if self.rows.binary else unit_interval(n)
+        """Exact binomial tails for two values, Chernoff's bound for any other value."""
+        return count_interval(n) if self.rows.two_valued else unit_interval(n)
 
     def half_width(self, situation: Situation) -> float:
         """At the middle of the range, where it is largest."""
@@ -184,7 +184,7 @@ class NoisyPresentMean(Bound):
         few = too_few(n * (above + below), 2 * n * off)
         value = self.rows.in_unit(0.5 if few else most / (most + rest))
         share = round(situation.log_share, 6)
-        name = "clopper-pearson" if self.rows.binary else "kl"
+        name = "clopper-pearson" if self.rows.two_valued else "kl"
         guarantee = situation.guarantee("transfer.interleaved", log_share=share, interval=f"{name}, rows with a value")
         near = self._noise.half_width(situation.rows_share / 2)
         ends_of_rows = self.rows.outward(*ratio_ends(above, below, near))
@@ -200,5 +200,5 @@ class NoisyPresentMean(Bound):
     def _ends(self, above: float, below: float, off: float, situation: Situation) -> tuple[float, float]:
         n, room = situation.n, off + 1e-12
         first, second = ((n * (mean - room), n * (mean + room)) for mean in (above, below))
-        interval = conditional_counts if self.rows.binary else conditional_interval
+        interval = conditional_counts if self.rows.two_valued else conditional_interval
         return interval(first, second, n, situation.log_share)

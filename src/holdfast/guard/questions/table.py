@@ -360,10 +360,10 @@ class MeanTable(_GroupTable):
             most, rest = max(above, 0.0), max(below, 0.0)
             value[label] = self._rows.in_unit(most / (most + rest))
             first, second = (above - off, above + off), (below - off, below + off)
-            limits = conditional_counts if self._rows.binary else conditional_interval
+            limits = conditional_counts if self._rows.two_valued else conditional_interval
             interval[label] = self._rows.outward(*limits(first, second, n, share))
             rows[label] = self._rows.outward(*ratio_ends(above, below, near))
-        name = "clopper-pearson" if self._rows.binary else "kl"
+        name = "clopper-pearson" if self._rows.two_valued else "kl"
         guarantee = situation.guarantee(
             "transfer.interleaved", log_share=round(share, 6), interval=f"{name}, rows of a group", groups=self._many
         )
