@@ -339,6 +339,9 @@ def _revealed(details: Any) -> list[tuple[str, object]]:
     for label, (first, last) in (details.get("ranks") or {}).items():
         rows.append((f"rank of {label}", str(first) if first == last else f"{first} to {last}"))
     for line in details.get("revealed") or ():
+        if line.get("too_few_rows"):
+            rows.append((f"entry {line['sequence']} exactly", "not shown: it is about too few rows"))
+            continue
         if isinstance(line["interval"], dict):
             for label, ends in line["interval"].items():
                 known = f"{line['value'][label]:.6g}" if label in line["value"] else "no rows"

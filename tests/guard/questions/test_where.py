@@ -20,12 +20,13 @@ import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, of_rows
-from holdfast.errors import InvalidParameter, LedgerConflict, QuestionRefused
+from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import Guard, Policy
 from holdfast.guard.columns import DeclaredColumn
 from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions.base import Question, Situation
 from holdfast.guard.questions.noisy import unit_interval
+from holdfast.guard.questions.reveal import revealed_words
 from holdfast.guard.state import Progress
 from holdfast.noise.entropy import Seeded
 
@@ -134,6 +135,49 @@ def test_the_end_of_a_run_reveals_them() -> None:
     (line,) = guard.ask(hf.guard.close()).details["revealed"]
     assert line["value"] == pytest.approx(28.5, abs=0.2)
     assert line["interval"][0] < 28.5 < line["interval"][1]
+
+
+@pytest.mark.parametrize("ending", [hf.guard.close(), hf.guard.final({"young": "id < 40"})], ids=["close", "final"])
+def test_an_end_does_not_show_the_value_of_a_few_rows(ending: Any) -> None:
+    """The mean of one row is the row: each question below is about nine rows at most, and its twin about ten."""
+    n = 4000
+    columns = {"id": list(range(n)), "x": [float(at % 97) for at in range(n)], "g": ["a", "b"] * (n // 2)}
+    declared = {"x": {"low": 0, "high": 100}, "id": {"low": 0, "high": n}, "g": {"categories": ["a", "b"]}}
+    guard = Guard.open(None, hf.data.table(columns), Policy(questions=50, columns=declared))
+    wide: dict[str, Any] = {"tolerance": 100}
+    asked = [
+        (hf.guard.check("x", guess=50, where="id = 17"), hf.guard.check("x", guess=50, where="id < 10")),
+        (
+            hf.guard.check("case when id < 9 then x end", guess=50, where_present=True),
+            hf.guard.check("case when id < 10 then x end", guess=50, where_present=True),
+        ),
+        (hf.guard.claim("x", at_least=0.5, where="id = 17"), hf.guard.claim("x", at_least=0.5, where="id < 10")),
+        (
+            hf.guard.difference("x", "g", ["a", "b"], where="id < 19", guess=0, **wide),
+            hf.guard.difference("x", "g", ["a", "b"], where="id < 20", guess=0, **wide),
+        ),
+        (
+            hf.guard.correlation("x", "id", guess=0, tolerance=1, where="id < 9"),
+            hf.guard.correlation("x", "id", guess=0, tolerance=1, where="id < 10"),
+        ),
+    ]
+    answers = [guard.ask(question) for pair in asked for question in pair]
+    done = guard.ask(ending)
+    revealed = {line["sequence"]: line for line in done.details["revealed"]}
+    for at, answer in enumerate(answers):
+        line = revealed[answer.sequence]
+        if at % 2:
+            assert "too_few_rows" not in line
+            assert line["value"] not in (answer.value, None)
+        else:
+            assert line["too_few_rows"]
+            assert (line["value"], line["interval"]) == (answer.value, answer.interval)
+    assert revealed_words(done.details["revealed"]).endswith(
+        "5 earlier answers are about too few rows to be shown exactly."
+    )
+    assert "5 about too few rows" in str(done)
+    with pytest.raises(BudgetExhausted, match="nothing more is certified"):
+        guard.ask(hf.guard.check("x", guess=50))
 
 
 def test_the_default_tolerance_goes_by_the_part_that_is_expected_to_meet_it() -> None:

@@ -35,7 +35,8 @@ from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Si
 from holdfast.guard.questions.expressions import Spelled, spelled, why_null
 from holdfast.guard.questions.fields import ExpressionInput, NumberInput, Show, Spend, Tolerance, Where, WherePresent
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of, too_few, unit_interval
+from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of, unit_interval
+from holdfast.guard.questions.small_groups import too_few, unless_few
 from holdfast.guard.questions.words import WHERE_PRESENT, ends, expression_text, guess_sentence, number
 from holdfast.holdout.intervals.conditional import conditional_interval
 from holdfast.holdout.intervals.procedure import OnRows
@@ -326,8 +327,9 @@ class CorrelationCheck(_SixMeans):
         return shown(self._decide(prepared, situation.n, share), share, situation)
 
     def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
-        """Return the exact correlation and its interval."""
-        return self._decide(prepared, n, log_share).exact
+        """Return the exact correlation and its interval; not where too few rows count."""
+        rows = [present for (present,) in prepared[_PARTS:]]
+        return unless_few(rows, lambda: self._decide(prepared, n, log_share).exact)
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
         sums = [total / UNIT for (total,) in measured[:_PARTS]]

@@ -37,7 +37,8 @@ from holdfast.guard.questions.fields import (
 )
 from holdfast.guard.questions.groups import GroupNoise, Groups, groups_of
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import about_rows, ratio_ends, spend_of, too_few
+from holdfast.guard.questions.noisy import about_rows, ratio_ends, spend_of
+from holdfast.guard.questions.small_groups import too_few, unless_few
 from holdfast.guard.questions.words import ends, expression_text, guess_sentence, number
 from holdfast.holdout.intervals.conditional import conditional_interval, conditional_mean
 from holdfast.holdout.intervals.procedure import OnRows
@@ -249,8 +250,9 @@ class DifferenceCheck(Bound):
         return shown(self._decide(prepared, situation.n, share), share, situation)
 
     def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
-        """Return the exact difference and its interval."""
-        return self._decide(prepared, n, log_share).exact
+        """Return the exact difference and its interval; not where a group is too small to be shown."""
+        counts = (part[0] for part in self._groups.pick(prepared[1]))
+        return unless_few(counts, lambda: self._decide(prepared, n, log_share).exact)
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
         procedure = self._procedure(measured, n)

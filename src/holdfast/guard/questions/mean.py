@@ -20,10 +20,10 @@ from holdfast.guard.questions.noisy import (
     noise_for,
     ratio_ends,
     spend_of,
-    too_few,
     unit_interval,
 )
 from holdfast.guard.questions.planned import PlannedMean, answers_of
+from holdfast.guard.questions.small_groups import too_few
 from holdfast.guard.questions.words import ends, rows_text
 from holdfast.holdout.intervals.conditional import conditional_counts, conditional_interval
 from holdfast.holdout.intervals.mean import MeanInterval

@@ -21,6 +21,7 @@ from holdfast.data.values import Summary
 from holdfast.errors import InvalidParameter
 from holdfast.guard.questions.base import Bound, Measured, Settled, Situation
 from holdfast.guard.questions.expressions import Spelled
+from holdfast.guard.questions.small_groups import unless_few
 from holdfast.holdout.error_budget import Message, log_cell_weight
 from holdfast.holdout.intervals.conditional import conditional_mean
 from holdfast.holdout.intervals.paired import MixtureBets
@@ -243,6 +244,10 @@ class PresentLook(Look):
     def passes_within(self, situation: Situation) -> tuple[float, float] | None:
         """None: more than the mean decides."""
         return None
+
+    def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
+        """Return the exact value and interval; not where too few rows count."""
+        return unless_few(prepared[-1], lambda: super(PresentLook, self).reveal(prepared, n, log_share))
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
         sums, (present,) = [total for (total,) in measured[:-1]], measured[-1]

@@ -98,21 +98,6 @@ def ratio_ends(above: float, below: float, off: float) -> tuple[float, float]:
     return lower, 1.0 - (least / (least + most) if least > 0 else 0.0)
 
 
-LEAST_ROWS = 10
-"""A number about fewer rows than this is not reported: it would be noise."""
-
-
-def too_few(rows: float, off: float) -> bool:
-    """Return whether a noisy number of rows, which may be off by so many, leaves it open that there are hardly any.
-
-    Examples
-    --------
-    >>> too_few(400.0, 30.0), too_few(35.0, 30.0)
-    (False, True)
-    """
-    return rows - off < LEAST_ROWS
-
-
 def amount(cost: Cost) -> dict[str, float]:
     """Return the cost as the keyword that noisy counts take."""
     match cost:

@@ -48,7 +48,8 @@ from holdfast.guard.questions.fields import (
     WherePresent,
 )
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of, too_few
+from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of
+from holdfast.guard.questions.small_groups import too_few
 from holdfast.guard.questions.words import ends, guess_sentence, number, rows_text
 from holdfast.holdout.error_budget import log_ends_weight
 from holdfast.holdout.intervals.mean import Cells

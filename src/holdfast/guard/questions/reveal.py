@@ -1,5 +1,8 @@
 """The end of a guard's run: every earlier answer without noise, shown with its exact value and interval.
 
+An answer about fewer than ten rows stays as it was shown, and its line says so: a mean of one row is the row
+(`small_groups`).
+
 Theorem E has certified these intervals all along; only showing them was put off, and after the last question a message
 costs nothing. The columns are read again, by the questions that the ledger holds; a submission's score was kept as a
 secret, because its predictions are not there any more. Nothing may be asked of the rows after that.
@@ -136,7 +139,8 @@ class Ending(Bound):
         else:
             name = exact_name(entry.analyst or "", entry.body["digest"])
             exact = transaction.secret(name)
-        return line if exact is None else line | {"value": exact["value"], "interval": exact["interval"]}
+        shown = ("value", "interval", "too_few_rows")
+        return line | {name: value for name, value in (exact or {}).items() if name in shown}
 
     def half_width(self, situation: Situation) -> float | None:
         """None: how wide the intervals of the end are depends on the rows."""
@@ -150,7 +154,11 @@ def exact_name(analyst: str, digest: str) -> str:
 
 def revealed_words(revealed: Sequence[Mapping[str, Any]]) -> str:
     """Return how many earlier answers were revealed, in words."""
-    count = len(revealed)
-    if not count:
+    few = sum(bool(line.get("too_few_rows")) for line in revealed)
+    count = len(revealed) - few
+    if not revealed:
         return "There were no earlier answers to reveal."
-    return f"{count} earlier answer{'s are' if count > 1 else ' is'} shown with exact values."
+    said = [f"{count} earlier answer{'s are' if count > 1 else ' is'} shown with exact values."] if count else []
+    if few:
+        said.append(f"{few} earlier answer{'s are' if few > 1 else ' is'} about too few rows to be shown exactly.")
+    return " ".join(said)

@@ -56,13 +56,11 @@ from holdfast.guard.questions.fields import (
 from holdfast.guard.questions.groups import GroupNoise, Groups, groups_of
 from holdfast.guard.questions.noiseless import shown
 from holdfast.guard.questions.noisy import (
-    LEAST_ROWS,
     about_rows,
     count_interval,
     noise_for,
     ratio_ends,
     spend_of,
-    too_few,
 )
 from holdfast.guard.questions.quantile import (
     COUNTS,
@@ -71,6 +69,7 @@ from holdfast.guard.questions.quantile import (
     require_counts,
     search_quantile,
 )
+from holdfast.guard.questions.small_groups import LEAST_ROWS, too_few
 from holdfast.guard.questions.words import expression_text
 from holdfast.holdout.intervals.conditional import conditional_counts, conditional_interval, conditional_mean
 from holdfast.holdout.questions import Guess, MeanQuestion, check_procedure
