@@ -344,6 +344,19 @@ def _shown(node: exp.Expr) -> str:
 _QUOTED = re.compile(r"""('(?:[^']|'')*'?|"(?:[^"]|"")*"?)""")
 
 
+def _is_category(name: str, category: Any) -> str:
+    """The condition that a column has a declared category, as it is written in a statement.
+
+    Examples
+    --------
+    >>> _is_category("town", "St John's"), _is_category("member", False), _is_category("arm", 3)
+    ("town = 'St John''s'", 'not member', 'arm = 3')
+    """
+    if isinstance(category, bool):
+        return name if category else f"not {name}"
+    return f"{name} = " + ("'" + category.replace("'", "''") + "'" if isinstance(category, str) else str(category))
+
+
 def _called(node: exp.Expr) -> str:
     """What a column is called that has no alias: small letters, but for texts and names in quotes."""
     parts = _QUOTED.split(_shown(node))
@@ -786,21 +799,42 @@ class _Compiler:
         return self._questions.index(plain)
 
     def _require_planned(self, kind: type[Question], fields: dict[str, Any]) -> None:
-        """Refuse what a guard of means has no interval for, with the means that say the same."""
+        """Refuse what a guard of means has no interval for, with the means of all rows that say the same."""
         if kind.kind not in (self._policy.kinds or ()):
-            raise _refused(
-                "this guard answers only means of all rows", "count(*) or avg(...) with a `where` for each group"
-            )
-        parsed, where = self._read(fields["expression"]), fields.get("where")
-        if where is None and not parsed.nullable:
+            raise _refused("this guard answers only means of all rows", self._as_means(kind, fields))
+        words, where = fields["expression"], fields.get("where")
+        if where is None and (fields.get("default") is not None or not self._read(words).nullable):
             return
-        low = fields.get("low")
-        counted = where or f"({fields['expression']}) is not null"
-        other = "false" if low is None else f"{low:g}"
         raise _refused(
-            "this guard answers only means of all rows, not of a part of them",
-            f"avg(case when {counted} then {fields['expression']} else {other} end), and count(*) where {counted}",
+            "this guard answers only means of all rows, not of a part of them", self._part_of_all(words, where)
         )
+
+    def _as_means(self, kind: type[Question], fields: Mapping[str, Any]) -> str:
+        """What a guard of means answers in place of a table, a quantile or a correlation."""
+        where, words = fields.get("where"), fields.get("expression")
+        if self._groups is not None:
+            cell = zip(self._groups.columns, self._groups.cells[0], strict=True)
+            parts = [_is_category(self._quoted(name), value) for name, value in cell]
+            where = " and ".join(parts if where is None else [*parts, f"({where})"])
+        if kind is Correlation:
+            first, second = fields["first"], fields["second"]
+            said = f"avg({first}), avg({second}) and avg(({first}) * ({second}))"
+        elif words is None:
+            said = f"count(*) where {where}"
+        elif fields.get("q") is not None:
+            part = "" if where is None else f"({where}) and "
+            said = f"count(*) where {part}({words}) <= NUMBER, for a number that you name"
+        else:
+            said = self._part_of_all(words, where)
+        return said if self._groups is None else f"{said}, and so on for each group"
+
+    def _part_of_all(self, words: str, where: str | None) -> str:
+        """The two means of all rows whose quotient is the mean of a part of them."""
+        parsed = self._read(words)
+        present = [f"({words}) is not null"] if parsed.nullable else []
+        parts = present if where is None else [f"({where})" if present else where, *present]
+        counted, other = " and ".join(parts), "false" if parsed.kind == "boolean" else "0"
+        return f"avg(case when {counted} then {words} else {other} end), and count(*) where {counted}"
 
     def _read(self, words: str) -> Any:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy.stats import binom
 import holdfast as hf
 from holdfast.accounting import GDP
 from holdfast.bounds import lookup
+from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
 from holdfast.guard import Guard, Policy
@@ -143,6 +145,35 @@ def test_a_guard_of_means_reads_sql() -> None:
     schema = guard.ledger.look(GuardState.of).schema
     nearest = "select avg(case when sex = 'f' then age else 0 end) from people"
     assert len(compile_sql(nearest, schema, CAPPED, N).questions) == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select s, avg(x) from people group by s",
+        "select s, b, count(*) from people where x > 3 group by s, b",
+        "select s, avg(p) from people where b group by s",
+        "select avg(p) from people",
+        "select median(x) from people where b",
+        "select s, median(x) from people group by s",
+        "select corr(x, y) from people",
+        "select avg(b) from people where s = 'f'",
+    ],
+)
+def test_what_a_guard_of_means_is_told_to_ask_it_answers(statement: str) -> None:
+    """The advice was `avg(...)` with a `where`, which is refused too."""
+    schema = Schema(
+        {"x": "number not null", "y": "number not null", "p": "number null", "b": "boolean not null", "s": "text null"}
+    )
+    ranges = {name: {"low": 0, "high": 100} for name in ("x", "y", "p")}
+    columns: dict[str, Any] = {**ranges, "s": {"categories": ["f", "m"]}}
+    policy = Policy(answers="means", questions=50, privacy=GDP(0.0275), columns=columns)
+    with pytest.raises(InvalidParameter, match="only means of all rows") as refused:
+        compile_sql(statement, schema, policy, 1000)
+    advice = re.sub(r".*nearest: |, for a number that.*|, and so on.*|; nothing was spent", "", str(refused.value))
+    for part in re.split(r",? and (?=avg|count)|, (?=avg|count)", advice.replace("NUMBER", "3")):
+        asked = part.replace(" where", " from people where", 1) if part.startswith("count") else f"{part} from people"
+        assert compile_sql(f"select {asked}", schema, policy, 1000).questions
 
 
 def test_the_cap_is_kept_in_the_ledger_and_cannot_be_swapped(tmp_path: Path) -> None:
