@@ -65,6 +65,13 @@ def test_over_http(live: Live) -> None:
         refused = ann.post(at, json={"statement": REFUSED})
         assert refused.status_code == 422 or refused.status_code == 400
         assert "joins" in refused.json()["detail"]
+        left = ann.get(f"/api/v1/guards/{guard}").json()["progress"]
+        tried = ann.post(at, json={"statement": f"{STATEMENT} limit 1", "practice": True}).json()
+        assert (tried["practice"], len(tried["rows"]), tried["columns"]) == (True, 1, found["columns"])
+        assert tried["answers"][0]["details"]["practice"]
+        assert not tried["answers"][0]["guarantee"]["certified"]
+        assert ann.post(at, json={"statement": REFUSED, "practice": True}).json()["detail"] == refused.json()["detail"]
+        assert ann.get(f"/api/v1/guards/{guard}").json()["progress"] == left
         odd = ann.post(at, json={"statement": STATEMENT, "spend": {"kind": "x"}})
         assert 400 <= odd.status_code < 500
 

@@ -19,7 +19,7 @@ from holdfast.guard.analyst import batch_keys
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.epochs import EpochName
 from holdfast.guard.estimates import Estimate
-from holdfast.guard.guard import Guard
+from holdfast.guard.guard import Guard, practice_guard
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import Store
 from holdfast.guard.pipeline import Batch, Request, Rows
@@ -411,6 +411,21 @@ class Asking:
         if not made.questions:
             return made, []
         return made, await self.ask_all(guard, caller, made.questions, batch_keys(key, len(made.questions)))
+
+    async def practise_sql(
+        self, guard: str, caller: Caller, statement: str, spend: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """Answer a statement on practice rows, made from the declared schema: marked, kept nowhere, at no cost."""
+
+        def work() -> dict[str, Any]:
+            standing = self._guards.ledger(guard, caller).look(GuardState.of)
+            practice = practice_guard(standing.schema, standing.policy, standing.explored)
+            cost = None if spend is None else Cost.from_dict(dict(spend))
+            made = compile_sql(statement, standing.schema, standing.policy, standing.explored, spend)
+            found = practice.sql(statement, analyst=caller.name, spend=cost)
+            return {"questions": list(made.questions), "practice": True} | found.to_dict()
+
+        return (await self._free.run(caller.name, False, work))[0]
 
     async def ask_all(
         self,

@@ -129,6 +129,9 @@ class Sql(_In):
         examples=["select sex, avg(income), count(*) from people where age between 20 and 30 group by sex"]
     )
     explain: bool = Field(default=False, description="Only say what it would cost; nothing is asked")
+    practice: bool = Field(
+        default=False, description="Answer from made-up rows of the declared columns: marked, kept nowhere, at no cost"
+    )
     spend: dict[str, Any] | None = Field(default=None, description="What each of its questions may cost")
 
 
@@ -285,6 +288,7 @@ class SqlFacts(BaseModel):
     intervals: list[dict[str, Any]] = Field(default=[], description="About the population")
     about_rows: list[dict[str, Any]] = Field(default=[], description="About these rows alone, through the noise")
     note: str = Field("", description="Which rows are in no group")
+    practice: bool = Field(False, description="Whether it is about made-up rows")
     answers: list[AnswerFacts] = []
     cost: dict[str, Any] | None = None
     estimates: list[dict[str, Any]] = []

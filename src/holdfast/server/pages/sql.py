@@ -8,9 +8,7 @@ from typing import Any
 from fastapi import Request, Response
 
 from holdfast.errors import HoldfastError
-from holdfast.guard.guard import practice_guard
 from holdfast.guard.sql import assemble
-from holdfast.guard.state import GuardState
 from holdfast.server.auth.tokens import Caller
 from holdfast.server.http import problem_of
 from holdfast.server.pages.rendering import field, form_of, member, page_router, show
@@ -40,7 +38,7 @@ async def sql(request: Request, guard: str) -> Response:
             priced = await server.asking.explain(guard, caller, statement, None)
             return await _page(request, guard, caller, statement, priced=priced)
         if field(form, "practice"):
-            practised = await _practised(request, guard, caller, statement)
+            practised = await server.asking.practise_sql(guard, caller, statement, None)
             return await _page(request, guard, caller, statement, answer=practised, practice=True)
         async with on_grid(server.settings.answer_grid):
             made, found = await server.asking.sql(guard, caller, statement, None, key)
@@ -51,19 +49,6 @@ async def sql(request: Request, guard: str) -> Response:
     for question, answer in zip(made.questions, found, strict=True):
         server.metrics.answer(str(question["kind"]), answer.repeated)
     return await _page(request, guard, caller, statement, answer=assemble(made, found).to_dict())
-
-
-async def _practised(request: Request, guard: str, caller: Caller, statement: str) -> dict[str, Any]:
-    """The table on practice rows, made from the declared schema alone: marked, kept nowhere, and at no cost."""
-    server = server_of(request)
-
-    def work() -> dict[str, Any]:
-        standing = server.guards.guard(guard, caller).ledger.look(GuardState.of)
-        practice = practice_guard(standing.schema, standing.policy, standing.explored)
-        return practice.sql(statement, analyst=caller.name).to_dict()
-
-    found, _ = await server.free.run(caller.name, False, work)
-    return found
 
 
 async def _page(

@@ -123,6 +123,8 @@ async def sql(request: Request, guard: str, body: shapes.Sql, caller: Anyone, ke
     server = server_of(request)
     if body.explain:
         return StrictJSON(await server.asking.explain(guard, caller, body.statement, body.spend))
+    if body.practice:
+        return StrictJSON(await server.asking.practise_sql(guard, caller, body.statement, body.spend))
     async with on_grid(server.settings.answer_grid):
         questions, released = await server.asking.sql(guard, caller, body.statement, body.spend, key)
     _count(server, list(questions.questions), released)
