@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,26 @@ def test_what_the_row_language_has_can_be_asked_in_sql(condition: str, read: str
     assert expression(read, schema).kind == "boolean"
 
 
+@pytest.mark.parametrize("always", ["1 = 1", "true", "'a' = 'a' and not false"])
+def test_a_condition_that_every_row_meets_is_none(always: str) -> None:
+    assert made(f"select avg(income) from t where {always}").questions == made("select avg(income) from t").questions
+    both = made(f"select avg(income) filter (where {always}) from t where age < 40")
+    assert both.questions == made("select avg(income) from t where age < 40").questions
+    assert made(f"select count(*) from t where {always}").questions == ()
+
+
+def test_dates_of_a_file_of_plain_text_are_declared(tmp_path: Path) -> None:
+    """What the error names: such a file does not say what its columns are."""
+    file = tmp_path / "days.csv"
+    file.write_text("day,x\n" + "".join(f"2021-{1 + at % 12:02d}-03,{at % 9}\n" for at in range(400)))
+    text = "select count(*) from t where month(day) = 3"
+    policy = Policy(questions=5, privacy=ONE, spend=ONE, columns={"x": {"low": 0, "high": 9}})
+    with pytest.raises(InvalidParameter, match=r"schema=\{'day': 'date'"):
+        Guard.open(None, hf.data.table(file), policy).explain(text)
+    declared = hf.data.table(file, schema={"day": "date not null", "x": "number not null"})
+    assert Guard.open(None, declared, policy).explain(text).admitted
+
+
 def test_parts_of_dates_have_ranges_of_their_own() -> None:
     schema = Schema({"seen": "timestamp not null", "pay": "number not null"})
     policy = Policy(privacy=ONE, spend=ONE, columns={"pay": {"low": 0.5, "high": 9.5}})
@@ -312,7 +333,30 @@ def test_costs_add_up(costs: Any, total: Any) -> None:
         ("select 1 from t", "aggregate", "avg"),
         ("select avg(income)", "no table", "from"),
         ("select avg(income) from read_csv('x.csv')", "plain name", "from people"),
-        ("select avg(income) from a.t", "plain name", "from people"),
+        ("select avg(income) from a.t", "plain name", "from t"),
+        ("select avg(income) from public.people", "plain name", "select ... from people"),
+        ("select count(*) from t where member = 1", "boolean = number", "`member` or `not member`"),
+        ("select avg(member + 1) from t", "got a boolean", r"cast\(member as integer\)"),
+        ("select count(*) from t where not age", "got a number", "x <> 0"),
+        ("select count(*) from t where age and member", "got a number", "x <> 0"),
+        ("select count(*) from t where concat(sex, age) = 'f3'", "got a number", "declare the column as text"),
+        ("select count(*) from t where substring(sex, 2) = 'a'", "3 arguments", r"substring\(s, 2, 1000\)"),
+        ("select count(*) from t where born in (date '2020-01-01')", "list", "d = date '2020-12-31' or d = date"),
+        ("select count(*) from t where (sex, race) in (('f', 'a'))", "tuple", "sex = 'f' and town = 'Bern'"),
+        ("select count(*) from t where member xor member", "does not read as one", "a <> b"),
+        ("select count(*) from t where isnan(income)", "is_nan", "x is null"),
+        ("select count(*) from t where sex like any ('a%', 'b%')", "any", "s like 'a%' or s like 'b%'"),
+        ("select count(*) from t where right(sex, 2) = 'ab'", "right", "s like '%ab'"),
+        ("select count(*) from t where replace(sex, 'a', 'b') = 'b'", "replace", "whole texts"),
+        ("select count(*) from t where age > ?", "near", "the value itself, as age > 30"),
+        ("select count(*) from t where age div 10 = 3", "whole part of a quotient", r"floor\(a / b\)"),
+        ("select count(*) from t where 1 = 0", "no row meets", "a condition about columns"),
+        ("select count(*) from t where year(sex) = 2020", "got a text", r"schema=\{'sex': 'date'.*--schema 'sex date"),
+        (
+            "select count(*) from t where year(cast(sex as date)) = 2020",
+            "at most 2000 parts",
+            r"schema=\{'sex': 'date'.*--schema 'sex date",
+        ),
         ("select avg(income) from t order by age", "order by", "its name"),
         ("select sex, count(*) from t group by rollup (sex)", "rollup", "one statement"),
         ("select avg(u.income) from t", "no table of this statement", "name of the column"),
@@ -334,7 +378,7 @@ def test_costs_add_up(costs: Any, total: Any) -> None:
         ('select avg(income) from t where sex = "f"', "columns of the schema", "single quotes"),
         ("select avg(income) from t where member is true", "null after is", r"coalesce\(condition, false\)"),
         ("select avg(income) from t tablesample (10 percent)", "all of its rows", "the table alone"),
-        ("select avg(income) from t as t(age, income)", "plain name", "from people"),
+        ("select avg(income) from t as t(age, income)", "plain name", "from t"),
         ("select sex, count(*) from t group by sex fetch first 2 rows with ties", "ties", "`limit 3`"),
         (
             "select year(born), count(*) from t group by year(born)",

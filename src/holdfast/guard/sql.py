@@ -31,7 +31,7 @@ from holdfast.accounting import Cost, PureDP
 from holdfast.accounting.costs import ZCDP
 from holdfast.bounds.numerics.exact import decimal_fraction, float_up
 from holdfast.core.extras import named_extras
-from holdfast.data.expressions import expression
+from holdfast.data.expressions import expression, python_rows
 from holdfast.data.expressions.parsing import WORD, WORDS
 from holdfast.data.schema import Schema
 from holdfast.errors import HoldfastError, InvalidParameter, QuestionRefused
@@ -319,6 +319,7 @@ _FOREIGN = (
     (r"`|\[\s*[a-z_]", 'a name that is no plain word is written in double quotes, such as "Hours Worked"'),
     (r"\bselect\s+top\b", "`limit 3` after the statement gives the first groups, in the order of `order by`"),
     (r"\d_\d", "a number has no underscores, as 50000"),
+    (r"\bxor\b", "one of two conditions and not both is a <> b"),
     (r"~|\b(regexp|rlike|similar)\b", "texts are compared with a pattern such as s like 'a%'"),
 )
 """What other dialects write: where a statement has it and does not read as one, this is said."""
@@ -448,11 +449,7 @@ class _Compiler:
         if any(isinstance(part, exp.Window) for part in select.walk()):
             raise _refused("window functions are not answered", "an aggregate with `group by`")
         where = select.args.get("where")
-        self._where = None if where is None else self._words(where.this)
-        if self._where is not None:
-            condition = self._read(self._where)
-            if condition.kind != "boolean":
-                raise InvalidParameter(f"statement must have a condition after `where`, got a {condition.kind}{_SPENT}")
+        self._where = None if where is None else self._condition(where.this)
         by = self._by()
         self._groups = groups_of(by, self._schema, self._policy.columns) if by else None
         outputs = tuple(self._outputs(by))
@@ -461,6 +458,18 @@ class _Compiler:
         limit = self._limit()
         order, note = tuple(self._order(outputs)), self._note()
         return Statement(text, outputs, tuple(self._questions), self._groups, self._n, order, limit, note)
+
+    def _condition(self, node: exp.Expr) -> str | None:
+        """A condition as text of the row language; None for one that every row meets, as `1 = 1` does."""
+        words = self._words(node)
+        parsed = self._read(words)
+        if parsed.kind != "boolean":
+            raise InvalidParameter(f"statement must have a condition after `where`, got a {parsed.kind}{_SPENT}")
+        if parsed.columns:
+            return words
+        if python_rows.evaluate(parsed, {}) is not True:
+            raise _refused(f"no row meets {words[:60]!r}, which names no column", "a condition about columns")
+        return None
 
     def _note(self) -> str:
         """Which rows are in no group: those without a value, or with one that is not declared."""
@@ -497,7 +506,9 @@ class _Compiler:
         alias = table.args.get("alias") if isinstance(table, exp.Table) else None
         renamed = alias is not None and alias.args.get("columns")
         if renamed or not isinstance(table, exp.Table) or odd or not isinstance(table.this, exp.Identifier):
-            raise _refused("the table must be a plain name", "select ... from people")
+            named = isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)
+            name = self._quoted(table.name) if named else "people"
+            raise _refused("the table must be a plain name", f"select ... from {name[:60]}")
         self._table_names = {table.name, table.alias} - {""}
 
     def _by(self) -> list[str]:
@@ -588,8 +599,8 @@ class _Compiler:
             given = item.expression.this if isinstance(item.expression, exp.Where) else None
             if given is None:
                 raise _unreadable()
-            words = self._words(given)
-            where, item = (words if where is None else f"({where}) and ({words})"), item.this
+            words, item = self._condition(given), item.this
+            where = words if where is None else where if words is None else f"({where}) and ({words})"
         return self._aggregate(name, item, where)
 
     def _aggregate(self, name: str, item: exp.Expr, where: str | None) -> Output:
@@ -848,6 +859,8 @@ class _Compiler:
 
         if node is None:
             raise _unreadable()
+        if any(isinstance(part, exp.IntDiv) for part in node.walk()):
+            raise _refused("databases do not agree on what the whole part of a quotient is", "floor(a / b)")
         if any(is_unclear(part) for part in node.walk()):
             raise _refused(
                 f"databases do not agree on what `is` is about in {_shown(node)!r}",

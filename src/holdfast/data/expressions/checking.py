@@ -118,7 +118,12 @@ _INSTEAD = {
     **dict.fromkeys(["min"], "write least(a, b)"),
     **dict.fromkeys(["max"], "write greatest(a, b)"),
     **dict.fromkeys(["len", "char_length", "character_length"], "write length(s)"),
-    **dict.fromkeys(["substr", "mid", "left", "right", "slice"], "write substring(s, 1, 3)"),
+    **dict.fromkeys(["substr", "mid", "left", "slice"], "write substring(s, 1, 3)"),
+    **dict.fromkeys(["right"], "write ends_with(s, 'ab'), or s like '%ab'"),
+    **dict.fromkeys(["isnan", "is_nan", "isinf", "is_inf", "isfinite"], "write x is null: NaN and infinities are NULL"),
+    **dict.fromkeys(["any", "some", "all"], "write s like 'a%' or s like 'b%', and x in (1, 2)"),
+    **dict.fromkeys(["xor"], "write a <> b: one of two conditions and not both"),
+    **dict.fromkeys(["div", "intdiv", "int_div"], "write floor(a / b)"),
     **dict.fromkeys(["ltrim", "rtrim", "btrim", "strip"], "write trim(s)"),
     **dict.fromkeys(["lcase", "casefold"], "write lower(s)"),
     **dict.fromkeys(["ucase"], "write upper(s)"),
@@ -126,7 +131,10 @@ _INSTEAD = {
     **dict.fromkeys(["startswith", "prefix"], "write starts_with(s, 'a')"),
     **dict.fromkeys(["endswith", "suffix"], "write ends_with(s, 'a')"),
     **dict.fromkeys(["strpos", "str_position", "position", "instr", "locate"], "write contains(s, 'a')"),
-    **dict.fromkeys(["replace", "regexp_replace", "translate"], "write case when s = 'a' then 'b' else s end"),
+    **dict.fromkeys(
+        ["replace", "regexp_replace", "translate"],
+        "list the whole texts that are meant: s in ('a-b', 'a b'), or case when s = 'a-b' then 'a b' else s end",
+    ),
     **dict.fromkeys(["concat_ws"], "write concat(a, ' ', b)"),
     **dict.fromkeys(["try_cast", "safe_cast", "convert", "to_number"], "write cast(s as number)"),
     **dict.fromkeys(["to_date", "str_to_date", "strptime"], "write cast(s as date)"),
@@ -405,7 +413,9 @@ class _Checker:
                     "2**-100 and 2**100 allow; clip its parts to smaller ranges"
                 )
             if known.copies > self.most_copies:
-                raise InvalidParameter(f"expression must have at most {self.most_copies} parts once it is compiled")
+                raise InvalidParameter(
+                    f"expression must have at most {self.most_copies} parts once it is compiled{self._dated_text(node)}"
+                )
         return known
 
     def _find(self, node: tree.Node) -> Facts:
@@ -480,8 +490,17 @@ class _Checker:
     def _wants(self, kind: ValueKind, node: tree.Node, where: str) -> Facts:
         facts = self.facts_of(node)
         if facts.kind != kind:
-            raise InvalidParameter(f"expression must have a {kind} with {where}, got {_called(facts.kind)}")
+            hint = _INSTEAD_OF_KIND.get((kind, facts.kind), "")
+            raise InvalidParameter(f"expression must have a {kind} with {where}, got {_called(facts.kind)}{hint}")
         return facts
+
+    def _dated_text(self, node: tree.Node) -> str:
+        """What to do where texts are read as dates, which takes too many parts for most other functions."""
+        for below in tree.walk(node):
+            match below:
+                case tree.Call("cast", (tree.Name(column), tree.Text("date"))) if self.kinds.get(column) == "text":
+                    return _declared_as(column, "date")
+        return ""
 
     def _joined(self, kind: ValueKind, parts: list[Facts], size: Size | None = None, times: int = 1) -> Facts:
         return Facts(
@@ -577,13 +596,17 @@ class _Checker:
         least = most - function.optional
         if len(arguments) < least or (len(arguments) > most and not function.more):
             wanted = f"{least} or more" if function.more else f"{least} or {most}" if least < most else str(least)
-            raise InvalidParameter(f"expression must give {wanted} arguments to {name}, got {len(arguments)}")
+            hint = "; the characters from the second on are substring(s, 2, 1000)" if name == "substring" else ""
+            raise InvalidParameter(f"expression must give {wanted} arguments to {name}, got {len(arguments)}{hint}")
         parts = [self.facts_of(argument) for argument in arguments]
         for position, (argument, part) in enumerate(zip(arguments, parts, strict=True)):
             takes = function.takes[min(position, most - 1)]
             if not _is_taken(takes, argument, part.kind, parts[0].kind):
                 wanted = _wanted_words(takes, parts[0].kind)
-                raise InvalidParameter(f"expression must give a {wanted} to {name}, got {_called(part.kind)}")
+                hint = _INSTEAD_OF_KIND.get((takes, part.kind), "")
+                if takes in ("timed", "moment", "date") and part.kind == "text" and isinstance(argument, tree.Name):
+                    hint = _declared_as(argument.column, "timestamp" if takes == "moment" else "date")
+                raise InvalidParameter(f"expression must give a {wanted} to {name}, got {_called(part.kind)}{hint}")
         _check_written(name, arguments)
         if name in lowering.LOWERED:
             return self._lowered(node)
@@ -713,7 +736,31 @@ def _hint_to_compare(one: str, other: str) -> str:
         return "; write timestamptz '2020-12-31 23:59:59+00:00', with its zone, where the column has one"
     if kinds == {"number", "text"}:
         return "; write number(s)"
+    if kinds == {"boolean", "number"}:
+        return "; a condition is written alone, as `member` or `not member`; as a number it is cast(member as integer)"
+    if kinds == {"boolean", "text"}:
+        return "; a condition is written alone, as `member` or `not member`"
     return ""
+
+
+_INSTEAD_OF_KIND: dict[tuple[Any, Any], str] = {
+    ("number", "boolean"): "; as a number a condition is cast(member as integer)",
+    ("boolean", "number"): "; write x <> 0 or another comparison",
+    ("boolean", "text"): "; write s = 'a' or another comparison",
+    ("number", "text"): "; write number(s)",
+    ("text", "number"): "; declare the column as text in the schema, which keeps its digits",
+    ("text", "boolean"): "; write case when member then 'yes' else 'no' end",
+}
+"""What to write where a value of the second kind stands in the place of one of the first."""
+
+
+def _declared_as(column: str, kind: str) -> str:
+    """How to have a column of texts read as dates, which a file of plain text does not say by itself."""
+    name = column if column.isidentifier() else "day"
+    return (
+        f"; declare the column as a {kind} when the data are read: schema={{{name!r}: {kind!r}, ...}} with the other "
+        f"columns, or --schema '{name} {kind}, ...'"
+    )
 
 
 def _reads_text(node: tree.Node) -> bool:

@@ -71,7 +71,7 @@ def microseconds(written: str, kind: str) -> int:
     except (ValueError, OverflowError):
         zone = "+00:00" if kind == "timestamptz" else ""
         raise InvalidParameter(
-            f"expression must write a {kind} as {kind} '2020-12-31 23:59:59{zone}', got {written[:40]!r}"
+            f"expression must write a {kind} as {kind} '2020-12-31 23:59:59{zone}', with its time, got {written[:40]!r}"
         ) from None
     return (moment - _START) // timedelta(microseconds=1)
 

@@ -176,7 +176,12 @@ _WORDS = {
     "attimezone": "hour(t), whose parts are those of UTC",
     "**": "x * x",
     "field": "town in ('a', 'b'), or contains(s, 'a')",
-    "?": "case when a then b else c end",
+    "?": "the value itself, as age > 30, or case when a then b else c end",
+    **dict.fromkeys([":", "@", "$"], "the value itself, as age > 30"),
+    **dict.fromkeys(["nullsafeeq", "nullsafeneq"], "coalesce(a = b, a is null and b is null), or not that"),
+    "tuple": "a condition for each column, as sex = 'f' and town = 'Bern'",
+    "xor": "a <> b: one of two conditions and not both",
+    **dict.fromkeys(["intdiv", "div"], "floor(a / b)"),
     "[": "town in ('a', 'b')",
     "alias": "a number without underscores or spaces, as 50000, and one expression without a name",
     **{"~": "s like 'a%'", "~*": "s ilike 'a%'", "!~": "not s like 'a%'"},
@@ -193,6 +198,9 @@ _FORMS = {
     "trim": "write trim(s)",
     **dict.fromkeys(["cast", "try_cast", "safe_cast"], "write cast(s as number), integer or date; it gives null"),
     "distinct": "write a <> b or a is null",
+    "xor": "write a <> b: one of two conditions and not both",
+    "div": "write floor(a / b)",
+    **dict.fromkeys(["any", "some", "all"], "write s like 'a%' or s like 'b%'"),
     "collate": "texts are ordered by code points",
     "isnull": "write a is null",
     "notnull": "write a is not null",
@@ -424,7 +432,10 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
         only("this", "expressions")
         values = tuple(_turn(value, below) for value in node.expressions)
         if not values or not all(isinstance(value, (tree.Number, tree.Text)) for value in values):
-            raise InvalidParameter("expression must have a list of written numbers or texts after in")
+            raise InvalidParameter(
+                "expression must have a list of written numbers or texts after in; a list of dates is written as d = "
+                "date '2020-12-31' or d = date '2021-12-31', or with between"
+            )
         return tree.In(inner("this"), values)  # type: ignore[arg-type]
     if kind in (exp.Like, exp.ILike):
         only("this", "expression", "negate")
