@@ -102,14 +102,14 @@ CENSUS = [
     Asked(python=[kinds.difference(RICH, "sex", ["Male", "Female"], where="age between 25 and 54")]),
     Asked(python=[kinds.difference(RICH, "year", [95, 94])]),
     Asked(python=[kinds.top("race", 2)]),
+    Asked("select sum(capital_gains) from people", [hf.mean("capital_gains")]),
     Asked("select education, count(*) from people group by education", [kinds.table(["education"])]),
     Asked("select max(capital_gains) from people"),
-    Asked("select sum(capital_gains) from people"),
     Asked("select avg(dividends_from_stocks) from people", [hf.mean("dividends_from_stocks")]),
     Asked("select regr_slope(weeks_worked_in_year, age) from people"),
     Asked("select p.age, q.age from people p join people q on p.sex = q.sex"),
 ]
-"""30 questions; the last six are refused, each with the reason."""
+"""30 questions; the last five are refused, each with the reason."""
 GERMAN_COLUMNS: dict[str, Any] = {
     "months": {"low": 0, "high": 72},
     "amount": {"low": 0, "high": 20000},

@@ -92,6 +92,30 @@ def made(text: str, policy: Policy = POLICY) -> Statement:
                 }
             ],
         ),
+        ("select sum(income), avg(income) from t", [{"kind": "mean", "expression": "income", "low": 0, "high": 100}]),
+        (
+            "select sum(gap) from t",
+            [
+                {
+                    "kind": "mean",
+                    "expression": "case when (gap) is not null then gap else 0 end",
+                    "low": 0,
+                    "high": 10,
+                }
+            ],
+        ),
+        (
+            "select sum(income + 5) filter (where member) from t where age < 40 or age > 60",
+            [
+                {
+                    "kind": "mean",
+                    "expression": "case when (age < 40 OR age > 60) and (member) then income + 5 else 0 end",
+                    "low": 0,
+                    "high": 105,
+                }
+            ],
+        ),
+        ("select sum(member) from t", [{"kind": "mean", "expression": "member"}]),
         ("select sex, count(*) from t group by sex", [{"kind": "table", "by": ["sex"]}]),
         ("select sex, member, count(*) from t group by 1, 2", [{"kind": "table", "by": ["sex", "member"]}]),
         (
@@ -302,7 +326,6 @@ def test_costs_add_up(costs: Any, total: Any) -> None:
         ("select avg(sex) from t", "text", r"count\(\*\)"),
         ("select age, count(*) from t group by age", "declared categories", "declared are sex, race, member"),
         ("select age > 3, count(*) from t group by age > 3", "not computed", "declared categories"),
-        ("select sum(income) from t", "sum", r"avg\(income\) and count"),
         ("select max(income) from t", "single rows", r"quantile\(income, 0.99\)"),
         ("select min(income) from t", "single rows", r"quantile\(income, 0.01\)"),
         ("select stddev(income) from t", "deviation", "quantile"),
@@ -362,7 +385,11 @@ def test_costs_add_up(costs: Any, total: Any) -> None:
         ("select avg(u.income) from t", "no table of this statement", "name of the column"),
         ("select avg(distinct income) from t", "average of the different", r"avg\(income\)"),
         ("select avg(case when age > 65 then 1 end) from t", "is 1 on every row", "`else 0`"),
-        ("select sum(case when age > 65 then 1 else 0 end) from t", "sum", r"count\(\*\) filter \(where age > 65\)"),
+        ("select sex, sum(income) from t group by sex", "no sums", r"sum\(income\) filter \(where sex = 'f'\)"),
+        ("select sum(distinct income) from t", "sum of the different", r"sum\(x\)"),
+        ("select sum(2) from t", "the same in every row", r"count\(\*\)"),
+        ("select sum(free) from t", "no range is declared", r"clip\(free"),
+        ("select sum(income) + 1 from t", "worked out afterwards", r"nearest: sum\(income\);"),
         ("select sum(income) / count(*) from t", "worked out afterwards", r"nearest: avg\(income\), count\(\*\);"),
         (
             "select avg(income) filter (where sex = 'f') - avg(income) filter (where sex = 'm') from t",
@@ -505,6 +532,34 @@ def test_one_row_and_public_counts() -> None:
     free = guard.sql("select count(*) from people")
     assert free.cost is None
     assert free.answers == []
+
+
+def test_a_sum_is_the_mean_of_all_rows_times_their_number() -> None:
+    """Both intervals are those of the mean, scaled by the number of rows, which is public."""
+    sample, columns = people()
+    policy = Policy(SURE, questions=20, privacy=PureDP(0.2), spend=PureDP(0.1), columns=DECLARED)
+    guard, n = Guard.open(None, sample, policy), sample.n
+    text = "select sum(income) as s, avg(income) as m from people"
+    (total,), half = guard.explain(text).totals, guard.estimate(hf.mean("income")).half_width
+    assert half is not None
+    assert total == n * half
+    assert "in all rows within" in str(guard.explain(text))
+    answer = guard.sql(text)
+    assert answer.cost == PureDP(0.1), "the average is the same question"
+    (row,), (ends,), (about,) = answer.rows, answer.intervals, answer.about_rows
+    assert (row["s"], ends["s"], about["s"]) == (
+        row["m"] * n,
+        [n * end for end in ends["m"]],
+        [n * e for e in about["m"]],
+    )
+    exact = columns["income"].sum()
+    assert about["s"][0] < exact < about["s"][1]
+    assert about["s"][1] - about["s"][0] < 0.05 * exact
+    men = guard.sql("select sum(income) from people where sex = 'm' and age < 40")
+    near = men.about_rows[0]["sum(income)"]
+    own = columns["income"][(columns["sex"] == "m") & (columns["age"] < 40)].sum()
+    assert near[0] < own < near[1], "a mean of these rows alone times all rows would be five times that"
+    assert near[1] < 2 * own
 
 
 def test_all_questions_of_a_statement_or_none() -> None:

@@ -13,7 +13,7 @@ from holdfast.errors import BudgetExhausted
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
 _SAMPLE = typer.Argument(..., help="The data: a file, or ADDRESS#TABLE; with a server, the guard's name.")
 _STATEMENT = typer.Argument(
-    ..., help="One select with avg, count, median, quantile or corr; the table may have any name."
+    ..., help="One select with avg, count, sum, median, quantile or corr; the table may have any name."
 )
 
 
@@ -45,7 +45,7 @@ def sql(
     explain: bool = typer.Option(False, "--explain", help="Only show what the statement would cost. Nothing is asked."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Ask in SQL: averages, counts, medians, quantiles and correlations, with where and group by.
+    """Ask in SQL: averages, counts, sums, medians, quantiles and correlations, with where and group by.
 
     Ranges and categories are those that the guard's policy declares. A statement that cannot be answered is refused
     with the reason and the nearest question that can be asked; nothing is spent then.
@@ -71,8 +71,9 @@ def _priced(found: Any) -> None:
 
     price = "nothing" if found.cost is None else str(found.cost)
     rows: list[tuple[str, object]] = [("would be", "answered" if found.admitted else "refused"), ("cost", price)]
-    for question, one in zip(found.questions, found.estimates, strict=True):
-        rows.append((plain_words(question), str(one)))
+    totals = found.totals or [None] * len(found.questions)
+    for question, one, total in zip(found.questions, found.estimates, totals, strict=True):
+        rows.append((plain_words(question), str(one) + ("" if total is None else f"; in all rows within {total:.6g}")))
     output.facts("Statement", rows)
 
 

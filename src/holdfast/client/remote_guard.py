@@ -419,7 +419,10 @@ class Asking(ABC):
         body |= {} if spend is None else {"spend": spend.to_dict()}
         plain = self._wire.post(f"{self._path()}/sql", body, safe=True)
         estimates = [read_estimate(estimate) for estimate in member(plain, "estimates")]
-        return SqlEstimate(member(plain, "questions"), list(estimates), member(plain, "admitted"), plain["reason"])
+        totals = plain.get("totals") or []
+        return SqlEstimate(
+            member(plain, "questions"), list(estimates), member(plain, "admitted"), plain["reason"], totals
+        )
 
     def practice(self, variant: int = 0) -> AnalystGuard:
         """A guard of the same schema and policy over made-up rows, in this process; the server is asked for nothing.

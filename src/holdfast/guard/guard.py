@@ -364,8 +364,8 @@ class Guard:
         Parameters
         ----------
         statement : str
-            One `select` with averages, counts, medians, quantiles or correlations, a `where` and a `group by`. Ranges
-            and categories are those that `Policy.columns` declares. It is never sent to an engine.
+            One `select` with averages, counts, sums, medians, quantiles or correlations, a `where` and a `group by`.
+            Ranges and categories are those that `Policy.columns` declares. It is never sent to an engine.
         analyst, key
             As in `ask`.
         spend : PureDP or ZCDP, optional
@@ -399,7 +399,7 @@ class Guard:
                 pipeline.check(self._ledger, [Request(one, analyst) for one in made.questions], together=True)
             except (BudgetExhausted, QuestionRefused) as refusal:
                 reason = str(refusal)
-        return SqlEstimate(list(made.questions), found, not reason, reason)
+        return SqlEstimate(list(made.questions), found, not reason, reason, made.totals(found))
 
     def _compiled(self, statement: str, spend: Cost | None) -> Statement:
         state = self._ledger.look(GuardState.of)

@@ -10,6 +10,7 @@ needs no hints. What a statement means:
 |---|---|
 | `avg(x)` | `mean` among the rows with a value that meet the `where`; a `table` with `group by` |
 | `count(*)`, `count(x)` | the share of such rows times the number of rows; a `table` of shares with `group by` |
+| `sum(x)` | `mean` of `x`, which is 0 in all other rows, times the number of rows |
 | `median(x)`, `quantile(x, q)`, `percentile_cont(q) within group (order by x)` | `quantile`; a `table` by groups |
 | `corr(x, y)` | `correlation` |
 
@@ -58,7 +59,7 @@ _MOST_NESTED = 40
 _MOST_OUTPUTS = 50
 _SPENT = "; nothing was spent"
 _EXAMPLE = "`select sex, avg(income), count(*) from people where age between 20 and 30 group by sex`"
-Shown = Literal["group", "value", "count", "rows"]
+Shown = Literal["group", "value", "count", "total", "rows"]
 
 
 # --- What a statement asks --------------------------------------------------------------------------------------------
@@ -69,7 +70,8 @@ class Output:
     """One column of the result: what it is called, and where its numbers come from.
 
     `shown` is "group" for a column that the rows are grouped by, whose place is `at`; "value" for what question `at`
-    answers; "count" for how many rows that is about; "rows" for the number of rows of the sample, which is public.
+    answers; "count" for how many rows that is about; "total" for the mean of all rows times their number; "rows" for
+    the number of rows of the sample, which is public.
     """
 
     name: str
@@ -100,6 +102,17 @@ class Statement:
     order: tuple[tuple[int, bool], ...] = ()
     limit: int | None = None
     note: str = ""
+
+    def totals(self, estimates: Sequence[Estimate]) -> list[float | None]:
+        """Return how wide what each question gives is as a number of rows or a sum; None where it is shown as neither.
+
+        The shares of a table are not: its estimate is that of its means.
+        """
+        times = {output.at for output in self.outputs if output.shown in ("count", "total") and self.groups is None}
+        return [
+            None if at not in times or one.half_width is None else one.half_width * self.n
+            for at, one in enumerate(estimates)
+        ]
 
 
 @dataclass(frozen=True)
@@ -169,12 +182,15 @@ class SqlEstimate:
         Whether all of them would be let in together.
     reason : str
         Why not, in plain words.
+    totals : list of float or None
+        For each question that is shown as a number of rows or as a sum, half of the width of that; else None.
     """
 
     questions: list[dict[str, Any]]
     estimates: list[Estimate]
     admitted: bool
     reason: str = ""
+    totals: list[float | None] = field(default_factory=list)
 
     @property
     def cost(self) -> Cost | None:
@@ -189,6 +205,7 @@ class SqlEstimate:
             "estimates": [one.to_dict() for one in self.estimates],
             "admitted": self.admitted,
             "reason": self.reason,
+            "totals": self.totals,
             "cost": None if cost is None else cost.to_dict(),
         }
 
@@ -198,8 +215,10 @@ class SqlEstimate:
         price = "nothing" if self.cost is None else str(self.cost)
         many = len(self.questions)
         lines = [f"{many} question{'' if many == 1 else 's'}, cost {price}"]
-        for question, one in zip(self.questions, self.estimates, strict=True):
+        totals = self.totals or [None] * many
+        for question, one, total in zip(self.questions, self.estimates, totals, strict=True):
             width = "its width depends on the rows" if one.half_width is None else f"within {one.half_width:.3g}"
+            width += "" if total is None else f", and in all rows within {total:.6g}"
             lines.append(f"  {plain_words(question)}: {'asked before, free' if one.repeated else width}")
         return "\n".join(lines)
 
@@ -364,30 +383,11 @@ def _called(node: exp.Expr) -> str:
     return "".join(part if at % 2 else part.lower() for at, part in enumerate(parts))
 
 
-def _instead_of_sum(item: exp.Expr) -> str:
-    """What is asked in place of a sum: how many rows meet a condition, or an average and a count."""
+def _alone(item: exp.Expr, ratio: bool) -> str:
+    """An aggregate inside a larger expression, as one that can be asked by itself; a sum in a ratio as an average."""
     from sqlglot import exp
 
-    given = item.this
-    branches = given.args.get("ifs") or [] if isinstance(given, exp.Case) else []
-    ones = len(branches) == 1 and given.this is None and _shown(branches[0].args["true"]) in ("1", "1.0")
-    if ones and (given.args.get("default") is None or _shown(given.args["default"]) in ("0", "0.0", "NULL")):
-        return f"count(*) filter (where {_shown(branches[0].this)})"
-    inner = _shown(given) if isinstance(given, exp.Expr) else "x"
-    return f"avg({inner}){_PRODUCT}"
-
-
-_PRODUCT = " and count(*), whose product it is"
-
-
-def _alone(item: exp.Expr) -> str:
-    """An aggregate inside a larger expression, as one that can be asked by itself."""
-    from sqlglot import exp
-
-    if not isinstance(item, exp.Sum):
-        return _shown(item)
-    instead = _instead_of_sum(item)
-    return instead.removesuffix(_PRODUCT)
+    return f"avg({_shown(item.this)})" if ratio and isinstance(item, exp.Sum) else _shown(item)
 
 
 _TESTED = "corr(x, y), a private `test` of independence, or guard.level() for a test of your own on the rows"
@@ -615,6 +615,8 @@ class _Compiler:
                     f"avg({', '.join(map(_shown, item.this.expressions))[:100]}), the average over rows",
                 )
             return Output(name, "value", self._average(self._words(item.this), where))
+        if isinstance(item, exp.Sum):
+            return Output(name, "total", self._total(item, where))
         quantile = self._quantile_of(item)
         if quantile is not None:
             return Output(name, "value", self._quantile(*quantile, where))
@@ -627,8 +629,6 @@ class _Compiler:
         from sqlglot import exp
 
         inner = _shown(item.this) if isinstance(item.this, exp.Expr) else "x"
-        if isinstance(item, exp.Sum):
-            return _refused("a sum has no interval here", _instead_of_sum(item))
         if isinstance(item, (exp.Min, exp.Max)):
             level = 0.01 if isinstance(item, exp.Min) else 0.99
             return _refused(
@@ -649,10 +649,10 @@ class _Compiler:
                 return _refused(reason, nearest)
         if any(isinstance(item, kind) for kind in (exp.AggFunc,)):
             return _refused(
-                f"{called.lower()[:60]!r} is not one of avg, count, median, quantile and corr", "one of these"
+                f"{called.lower()[:60]!r} is not one of avg, count, sum, median, quantile and corr", "one of these"
             )
         found = [one.parent if isinstance(one.parent, exp.Filter) else one for one in item.find_all(exp.AggFunc)]
-        inside = list(dict.fromkeys(_alone(one) for one in found))
+        inside = list(dict.fromkeys(_alone(one, isinstance(item, exp.Div)) for one in found))
         if isinstance(item, exp.Sub) and len(inside) > 1:
             inside.append("or the question `difference` for two groups")
         if inside:
@@ -707,6 +707,33 @@ class _Compiler:
         if self._groups is None:
             return self._ask(Mean, **fields)
         return self._ask(Table, by=list(self._groups.columns), **fields)
+
+    def _total(self, item: exp.Sum, where: str | None) -> int:
+        """The mean of all rows whose product with their number is a sum: rows that do not count add 0."""
+        from sqlglot import exp
+
+        if isinstance(item.this, exp.Distinct):
+            raise _refused("the sum of the different values would need to know them", "sum(x), the sum over rows")
+        words = self._words(item.this)
+        if self._groups is not None:
+            name, value = self._groups.columns[0], self._groups.cells[0][0]
+            raise _refused(
+                "a table has means and numbers of rows, and no sums",
+                f"sum({words[:60]}) filter (where {_is_category(self._quoted(name), value)}) for each group, or avg "
+                "and count(*) by groups",
+            )
+        parsed = self._read(words)
+        other = "false" if parsed.kind == "boolean" else "0"
+        if not parsed.columns:
+            raise _refused(f"{words[:80]!r} is the same in every row", "count(*), whose multiple the sum is")
+        if parsed.nullable:
+            present = f"({words}) is not null"
+            where = present if where is None else f"({where}) and {present}"
+        if where is not None:
+            words = f"case when {where} then {words} else {other} end"
+            self._read(words)
+        low, high = self._bounds(words, "sum")
+        return self._ask(Mean, expression=words, low=low, high=high)
 
     def _quantile_of(self, item: exp.Expr) -> tuple[str, float] | None:
         """The value and the level of a quantile, in any of its spellings; None for anything else."""
@@ -982,7 +1009,7 @@ def _found(
     else:
         value, interval = (answer.value or {}).get(label), (answer.interval or {}).get(label)
         about = (about or {}).get(label)
-    if output.shown != "count" or value is None:
+    if output.shown not in ("count", "total") or value is None:
         return value, interval, about
     grouped_shares = label is not None  # whose interval about the rows is in rows already
     near = about if grouped_shares or about is None else [end * made.n for end in about]

@@ -294,6 +294,9 @@ class SqlFacts(BaseModel):
     estimates: list[dict[str, Any]] = []
     admitted: bool = True
     reason: str = ""
+    totals: list[float | None] = Field(
+        default=[], description="With `explain`: half the width of each question that is shown as a count or a sum"
+    )
 
 
 class TestFacts(BaseModel):

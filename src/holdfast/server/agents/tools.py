@@ -309,7 +309,7 @@ class Tools:
             Tool(
                 "sql",
                 "Ask in SQL",
-                "Answer one `select` with avg, count, median, quantile or corr, a `where` and a `group by` over "
+                "Answer one `select` with avg, count, sum, median, quantile or corr, a `where` and a `group by` over "
                 "declared columns. It becomes questions as `ask` takes them, and costs what they cost. With `explain` "
                 "it only says what it would cost, and is free.",
                 _takes(
