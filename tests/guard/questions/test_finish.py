@@ -15,7 +15,6 @@ from holdfast.errors import (
     GuaranteeUnavailable,
     HoldfastError,
     InvalidParameter,
-    LedgerConflict,
     QuestionRefused,
 )
 from holdfast.guard import Board, Guard, Policy, best, check, claim, close, compare, final, mean, score, select
@@ -151,8 +150,8 @@ def test_a_final_in_a_batch_is_refused() -> None:
     assert _left(guard) == before
 
 
-def test_a_final_that_strangers_come_before_is_asked_again() -> None:
-    """Answers that came while the rows were read are not in the reveal: nothing is shown then, and nothing is spent."""
+def test_a_final_that_strangers_come_before_is_answered() -> None:
+    """What was answered while the rows were read counts for the level, and is revealed as it was answered."""
     from holdfast.guard import pipeline
 
     guard = opened()
@@ -161,12 +160,19 @@ def test_a_final_that_strangers_come_before_is_asked_again() -> None:
     bound = batch.items[0].bound
     pipeline._read_history(guard.ledger, bound)
     (prepared,) = guard._rows.measure([bound])
-    guard.ask(check("weak", guess=0.6), analyst="bob")
-    before = _left(guard)
-    with pytest.raises(LedgerConflict, match="ask it again"):
-        guard.ledger.submit(lambda transaction: pipeline.settle(transaction, bound, prepared))
-    assert _left(guard) == before
-    assert len(guard.ask(final(CANDIDATES)).details["revealed"]) == 2
+    late = guard.ask(check("weak", guess=0.99), analyst="bob")
+    assert late.passed is False
+    answer = guard.ledger.submit(lambda transaction: pipeline.settle(transaction, bound, prepared)).entry.body["answer"]
+    told = opened()
+    told.ask(check("good", guess=0.7))
+    told.ask(check("weak", guess=0.99), analyst="bob")
+    whole = told.ask(final(CANDIDATES))
+    assert answer["guarantee"] == whole.guarantee.to_dict(), "the level is that of the whole course"
+    assert answer["interval"] == {name: list(ends) for name, ends in whole.interval.items()}
+    first, second = answer["details"]["revealed"]
+    assert first == whole.details["revealed"][0]
+    assert (second["value"], second["interval"]) == (late.value, list(late.interval))
+    assert whole.details["revealed"][1]["value"] != late.value, "with its columns read it is exact"
 
 
 # --- The end ----------------------------------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ import pytest
 
 import holdfast as hf
 from holdfast.bounds.one_question import blaker
-from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
-from holdfast.guard import Board, Guard, Policy, check, choose, contest_final, score
+from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
+from holdfast.guard import Board, Guard, Policy, check, choose, contest_final, pipeline, score
 from holdfast.guard.ledger import open_store
+from holdfast.guard.pipeline import Request
 from holdfast.holdout.ranks import rank, sign_p_values
 from tests.guard.questions.ends import adds_up
 
@@ -172,7 +173,7 @@ def test_a_full_budget_stops_showing_scores_and_never_taking_submissions(tmp_pat
         "metric": "accuracy",
         "shown": False,
     }
-    with pytest.raises(InvalidParameter, match="final must be below 1 for the board 'b', whose rule is checked"):
+    with pytest.raises(InvalidParameter, match="final must be below 1 for the board 'b', whose rule is intervals"):
         opened(boards=[board("checked")], final=1.0)
 
 
@@ -256,3 +257,42 @@ def test_what_does_not_fit_a_contest_is_refused() -> None:
     for question in (contest_final("b"), choose("b", [2])):
         with pytest.raises(QuestionRefused):
             plain.ask(question)
+
+
+def test_nobody_can_put_off_a_final_by_what_they_send_while_it_is_computed(tmp_path: Path) -> None:
+    """Whatever is submitted and chosen meanwhile, the final is that of the moment when it was asked for."""
+    with open_store(tmp_path / "ledger.db") as store:
+        guard = opened(store, reserve=[0.3, 0.3])
+        mine = [guard.ask(score("b", right_on(part, 1)), analyst="ann").sequence for part in (0.8, 0.6)]
+        guard.ask(score("b", right_on(0.7, 2)), analyst="bob")
+        batch = pipeline.check(guard.ledger, [Request(contest_final("b"), "host")], together=True)
+        bound = batch.items[0].bound
+        pipeline._read_history(guard.ledger, bound)
+        (prepared,) = guard._rows.measure([bound])
+        for number in mine * 2:
+            guard.ask(choose("b", [number]), analyst="ann")
+        late = guard.ask(score("b", right_on(0.9, 3)), analyst="cy").sequence
+        entry = guard.ledger.submit(lambda transaction: pipeline.settle(transaction, bound, prepared)).entry
+        details = entry.body["answer"]["details"]
+        assert [one["label"] for one in details["finalists"]] == ["ann", "bob"]
+        assert details["finalists"][0]["sequence"] == mine[0], "the best shown, as nothing was chosen"
+        assert details["late"] == 5
+        second = guard.ask(contest_final("b", phase=2), analyst="host")
+        assert {one["sequence"] for one in second.details["finalists"]} >= {mine[1], late}
+        assert adds_up(store)
+
+
+def test_only_one_of_two_finals_of_a_phase_is_shown() -> None:
+    """Two that differ, such as by who chose nothing, would read the same reserved rows twice."""
+    guard = opened(reserve=[0.3, 0.3])
+    for part in (0.8, 0.6):
+        guard.ask(score("b", right_on(part, 1)), analyst="ann")
+    batch = pipeline.check(guard.ledger, [Request(contest_final("b"), "host")], together=True)
+    bound = batch.items[0].bound
+    pipeline._read_history(guard.ledger, bound)
+    (prepared,) = guard._rows.measure([bound])
+    guard.ask(contest_final("b", "latest"), analyst="host")
+    head = guard.ledger.head()
+    with pytest.raises(LedgerConflict, match="another end of the run"):
+        guard.ledger.submit(lambda transaction: pipeline.settle(transaction, bound, prepared))
+    assert guard.ledger.head() == head

@@ -75,13 +75,17 @@ def test_after_the_deadline_nothing_is_submitted_and_the_final_is_held(monkeypat
     soon = datetime.now(UTC) + timedelta(hours=1)
     guard = opened(deadline=soon)
     entry = sent(guard, 1)
+    guard.ask(choose("b", [entry]), analyst="ann", key="in time")
     monkeypatch.setattr(deadlines_and_quotas, "moment_of", lambda _: datetime.now(UTC) - timedelta(seconds=1))
     head = guard.ledger.head()
     with pytest.raises(QuestionRefused, match="were taken until"):
         sent(guard, 2)
     assert guard.ledger.head() == head
     assert sent(guard, 1) == entry
-    guard.ask(choose("b", [entry]), analyst="ann")
+    with pytest.raises(QuestionRefused, match="choices for the final of 'b' were taken until"):
+        guard.ask(choose("b", [entry]), analyst="ann")
+    assert guard.ledger.head() == head
+    assert guard.ask(choose("b", [entry]), analyst="ann", key="in time").repeated
     assert guard.ask(contest_final("b"), analyst="host").value
 
 

@@ -12,12 +12,15 @@ from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Bound, Question, Settled, Situation
 from holdfast.guard.questions.fields import NumbersInput, TextInput
+from holdfast.guard.scoring import deadlines_and_quotas
+from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.kept import is_kept
 from holdfast.holdout.error_budget import Message
 from holdfast.holdout.transcript import THEOREM
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
+    from holdfast.guard.state import Progress
 
 MOST_CHOSEN = 10
 """Submissions of one participant that may take part in a final."""
@@ -26,6 +29,8 @@ MOST_CHOSEN = 10
 @dataclass(frozen=True)
 class Choose(Question):
     """Choose which of your submissions take part in the final of a contest. Your latest choice before the final counts.
+
+    After the deadline of the phase no choice is taken.
 
     Examples
     --------
@@ -65,7 +70,7 @@ class Choose(Question):
         if isinstance(given, (str, bytes)) or not isinstance(given, (list, tuple)) or not 0 < len(given) <= MOST_CHOSEN:
             raise InvalidParameter(f"submissions must be a list of 1 to {MOST_CHOSEN} entries of your own submissions")
         entries = [arguments.whole("submissions", one, at_least=1) for one in given]
-        return Choosing(policy.board(self.board).name, list(dict.fromkeys(entries)))
+        return Choosing(policy.board(self.board), list(dict.fromkeys(entries)))
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
@@ -85,16 +90,20 @@ class Choosing(Bound):
     shows_rows = False
     is_act = True
 
-    def __init__(self, board: str, submissions: list[int]) -> None:
+    def __init__(self, board: Board, submissions: list[int]) -> None:
         self.cost = None
         self.statistics = ()
-        self.question = {"kind": "choose", "board": board, "submissions": submissions}
-        self._analyst = ""
+        self.question = {"kind": "choose", "board": board.name, "submissions": submissions}
+        self._board, self._analyst = board, ""
 
     def by(self, analyst: str) -> Bound:
         """Each participant chooses for themselves."""
         self._analyst = analyst
         return self
+
+    def require_new(self, progress: Progress) -> None:
+        """Refuse a choice after the deadline: what takes part in the final is fixed then."""
+        deadlines_and_quotas.require_in_time(self._board, progress.finals + 1, what="choices for the final of")
 
     def require(self, view: View) -> None:
         """Refuse submissions that are not this participant's own on this board, or whose predictions are not kept."""

@@ -187,13 +187,18 @@ class ContestFinale(Ending):
         self.question = {"kind": "contest_final", "board": board.name, "default": default, "phase": phase}
 
     def read_history(self, ledger: Ledger, progress: Progress) -> None:
-        """Find who takes part with what, and the predictions that were kept."""
-        super().read_history(ledger, progress)
+        """Find who takes part with what, and the predictions that were kept.
+
+        What is submitted or chosen while the final is computed does not change it: no participant can put it off.
+        """
+        self._finals = progress.finals
         if self._phase != self._finals + 1:
             raise QuestionRefused(
                 f"phase must be that of the next final, {self._finals + 1}, got {self._phase}; nothing was spent"
             )
-        self._finalists = ledger.look(lambda view: finalists(view, ledger.entries(1), self._board, self._default))
+        entries = list(ledger.entries(1))
+        self._look_back(entries)
+        self._finalists = ledger.look(lambda view: finalists(view, entries, self._board, self._default))
         if not self._finalists:
             raise QuestionRefused(f"nobody submitted predictions to the board {self._board.name!r}; nothing was spent")
         if len(self._finalists) > MOST_FINALISTS:
@@ -317,6 +322,7 @@ class ContestFinale(Ending):
             "finalists": [one.to_dict() for one in self._finalists],
             "against_winner": _against(compared, labels, labels.index(found.winner)),
             "also": {metric: self._other(metric, sums, labels, n, each) for metric, sums in also.items()},
+            "late": sum(_is_intake(entry, board) for entry in self.since(situation)),
             "revealed": self.revealed(past, situation),
         }
         return Settled(plain["values"], plain["interval"], guarantee, None, None, details, asked=0, finishes=True)
@@ -358,6 +364,12 @@ def _against(compared: Finalists, labels: Sequence[str], winner: int) -> dict[st
         for place, label in enumerate(labels)
         if place != winner
     }
+
+
+def _is_intake(entry: Entry, board: Board) -> bool:
+    """Whether an entry is a submission to this board, or a choice of one."""
+    question = entry.body["question"]
+    return question["kind"] in ("score", "choose") and question["board"] == board.name
 
 
 def _require_rows(read: int, n: int) -> None:

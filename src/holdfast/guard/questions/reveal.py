@@ -6,6 +6,10 @@ An answer about fewer than ten rows stays as it was shown, and its line says so:
 Theorem E has certified these intervals all along; only showing them was put off, and after the last question a message
 costs nothing. The columns are read again, by the questions that the ledger holds; a submission's score was kept as a
 secret, because its predictions are not there any more. Nothing may be asked of the rows after that.
+
+What ends the run goes by the entries that the ledger has when it begins. Others may be answered while it is computed:
+they are part of the course that its level is computed from, and of what is revealed, as they were answered. So nobody
+can put off the end by asking.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ class Ending(Bound):
         self.statistics = ()
         self._schema, self._n, self._policy = schema, n, policy
         self._past: list[Past] = []
-        self._answered, self._finals = -1, 0
+        self._until, self._finals = 0, 0
         self._analyst: str | None = None
 
     def by(self, analyst: str) -> Bound:
@@ -67,14 +71,19 @@ class Ending(Bound):
         return self
 
     def read_history(self, ledger: Ledger, progress: Progress) -> None:
-        """Find the answers that will be revealed; how many there are is checked again when the run ends.
+        """Find the answers that will be revealed, up to the last one that the ledger has now.
 
         They are revealed by the first final. Where histories are separate, `progress` is that of the analyst alone, and
-        what others are answered meanwhile does not matter.
+        so are the answers.
         """
-        self._answered, self._finals = progress.answered, progress.finals
-        entries = [] if self._finals else ledger.entries(1)
-        self._past = [self._of(entry, self._schema) for entry in entries if self._is_revealed(entry)]
+        self._finals = progress.finals
+        self._look_back(list(ledger.entries(1)))
+
+    def _look_back(self, entries: Sequence[Entry]) -> None:
+        """Read what the entries say. They are read once, so that all that follows goes by one moment."""
+        self._until = entries[-1].sequence if entries else 0
+        past = [] if self._finals else entries
+        self._past = [self._of(entry, self._schema) for entry in past if self._is_revealed(entry)]
 
     def _is_revealed(self, entry: Entry) -> bool:
         if entry.kind != "answered" or (self._analyst is not None and entry.analyst != self._analyst):
@@ -116,17 +125,30 @@ class Ending(Bound):
         statistics = [statistic for past in self._past for statistic in past.statistics]
         return tuple(sample.measure(statistics)) if statistics else ()
 
+    def since(self, situation: Situation) -> list[Entry]:
+        """Return the answers that came in while this one was computed; `LedgerConflict` where another end was."""
+        assert situation.hidden is not None
+        view = situation.hidden.transaction
+        if situation.progress.finals != self._finals:
+            raise LedgerConflict("another end of the run was shown while this one was computed; nothing was spent")
+        numbers = range(self._until + 1, view.head.sequence + 1)
+        return [entry for entry in map(view.entry, numbers) if entry is not None and entry.kind == "answered"]
+
     def revealed(self, measured: Measured, situation: Situation) -> list[dict[str, Any]]:
-        """Return every earlier answer with its exact value and interval; `LedgerConflict` if others came in between."""
+        """Return every earlier answer with its exact value and interval.
+
+        The columns of answers that came in while this one was computed were not read: they stay as they were answered.
+        """
+        late = self.since(situation)
         assert situation.hidden is not None
         transaction = situation.hidden.transaction
-        if situation.progress.answered != self._answered:
-            raise LedgerConflict("other questions were answered while this one was ending the run; ask it again")
         found, place = [], 0
         for past in self._past:
             end = place + len(past.statistics)
             found.append(self._line(past, measured[place:end], transaction))
             place = end
+        if not self._finals:
+            found += [self._line(Past(one, None, 0.0), (), transaction) for one in late if self._is_revealed(one)]
         return found
 
     def _line(self, past: Past, measured: Measured, transaction: Any) -> dict[str, Any]:

@@ -120,8 +120,8 @@ class Board:
         contest assumes that rows are drawn independently from one population, and compares submissions by exact sign
         tests. With this it assumes less, and its comparisons are wider.
     deadline : str, datetime or sequence of these, optional
-        Until when submissions are taken: "2026-12-01T23:59 Europe/Berlin", a time with an offset, or a time in UTC. A
-        list has one for each phase. The final can be held after it, and participants choose for it until then.
+        Until when submissions are taken and participants choose among theirs: "2026-12-01T23:59 Europe/Berlin", a time
+        with an offset, or a time in UTC. A list has one for each phase. The final can be held after it.
     quota, daily : int, optional
         How many submissions each participant may make in all, and on one day of UTC. The same submission again is
         free and counts once.

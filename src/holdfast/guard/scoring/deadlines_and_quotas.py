@@ -104,13 +104,11 @@ def deadline_of(board: Board, phase: int) -> str | None:
     return board.deadline[min(phase, len(board.deadline)) - 1]
 
 
-def require_in_time(board: Board, phase: int, now: datetime | None = None) -> None:
-    """Refuse a submission after the deadline of its phase."""
+def require_in_time(board: Board, phase: int, now: datetime | None = None, *, what: str = "submissions to") -> None:
+    """Refuse a submission, or a choice among them, after the deadline of its phase."""
     deadline = deadline_of(board, phase)
     if deadline is not None and (now or datetime.now(UTC)) >= moment_of(deadline):
-        raise QuestionRefused(
-            f"submissions to {board.name!r} were taken until {deadline_words(deadline)}; nothing was spent"
-        )
+        raise QuestionRefused(f"{what} {board.name!r} were taken until {deadline_words(deadline)}; nothing was spent")
 
 
 def account(board: Board, analyst: str) -> str:
