@@ -16,6 +16,7 @@ from scipy.stats import binom
 from holdfast.errors import InvalidParameter
 from holdfast.holdout import ranks as module
 from holdfast.holdout.final import Finalists
+from holdfast.holdout.intervals.paired import log_sign_p_value
 from holdfast.holdout.ranks import (
     Forecast,
     Passing,
@@ -212,6 +213,24 @@ def test_forecast_from_other_rows_find_more():
     assert sum(more) > 0
 
 
+def test_the_p_values_of_many_pairs_are_those_of_each_and_never_below_the_exact_ones():
+    rng = np.random.default_rng(8)
+    wins = rng.integers(0, 60, (30, 30))
+    wins[0, 1:] = wins[1:, 0] = 0
+    wins[0, 1], wins[0, 2] = 1, 50
+    logs = sign_p_values(wins)
+    for i, j in itertools.permutations(range(30), 2):
+        won, lost = int(wins[i, j]), int(wins[j, i])
+        assert logs[i, j] == pytest.approx(log_sign_p_value(won, lost), rel=1e-12, abs=1e-12)
+        ways = sum(math.comb(won + lost, k) for k in range(won, won + lost + 1))
+        exact = min(0.0, math.log(ways) - (won + lost) * math.log(2))
+        assert logs[i, j] >= exact if won > lost else logs[i, j] == 0
+    large = np.array([[0, 51_000_000, 70_000], [50_000_000, 0, 900], [69_000, 800, 0]])
+    assert sign_p_values(large)[0, 1:] == pytest.approx(
+        [log_sign_p_value(51_000_000, 50_000_000), log_sign_p_value(70_000, 69_000)], rel=1e-12
+    )
+
+
 # --- where a level goes -----------------------------------------------------------------------------------------------
 
 
@@ -224,16 +243,38 @@ def nested_claims(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.
     return module._closed(few), module._closed(few | many)
 
 
+def handed_on(self: Passing, claimed: np.ndarray, parts: int = 2) -> tuple[np.ndarray, float]:
+    """The definition: one pair after the other, from the one that is furthest apart on."""
+    pairs = list(zip(*(ends.tolist() for ends in self._pairs), strict=True))
+    level, outside = self._initial.tolist(), len(pairs)
+    for place, (i, j) in enumerate(pairs):
+        if claimed[i, j]:
+            later = range(place + 1, outside)
+            mine = next((at for at in later if pairs[at][0] == i), None)
+            other = next((at for at in later if pairs[at][1] == j), None)
+            closer = [at for at in (mine, other) if at is not None] or [outside]
+            given, level[place] = level[place], 0.0
+            for at in closer:
+                level[at] += given if parts == 1 else given / len(closer)
+    found = np.zeros(claimed.shape)
+    found[self._pairs] = level[:outside]
+    return found, level[outside]
+
+
+def test_levels_are_those_that_are_handed_on_one_after_the_other():
+    rng = np.random.default_rng(6)
+    for count in (2, 3, 9, 30):
+        for part in (0.0, 0.2, 0.7, 1.0):
+            passing = Passing(forecast_from(pair_statistics(rng.random((count, 9)).round(1)), 50, 9, math.log(LEVEL)))
+            claimed = rng.random((count, count)) < part
+            (levels, outside), (right, at_large) = passing.levels(claimed), handed_on(passing, claimed)
+            assert np.allclose(levels, right, rtol=1e-12, atol=1e-300)
+            assert outside == pytest.approx(at_large, rel=1e-9)
+
+
 def handed_on_twice(self: Passing, claimed: np.ndarray) -> tuple[np.ndarray, float]:
     """Wrong on purpose: both of the closer pairs get all of a level."""
-    level, outside = self._initial.copy(), len(self._next)
-    for place in np.flatnonzero(claimed[self._pairs]).tolist():
-        given, level[place] = level[place], 0.0
-        for other in self._next[place] or [outside]:
-            level[other] += given
-    parts = np.zeros(claimed.shape)
-    parts[self._pairs] = level[:outside]
-    return parts, level[outside]
+    return handed_on(self, claimed, parts=1)
 
 
 def settled_either_way(self: Passing, claimed: np.ndarray) -> tuple[np.ndarray, float]:

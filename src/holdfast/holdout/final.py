@@ -19,13 +19,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from holdfast.bounds.one_question.known_predictions import unlike_rows
-from holdfast.bounds.one_question.means import Side, blaker, clopper_pearson
+from holdfast.bounds.one_question.means import Limits, Side, blaker, clopper_pearson
 from holdfast.core import arguments
 from holdfast.core.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
@@ -128,7 +129,7 @@ class Finalists:
         if self.ones is not None:
             ones = int(self.ones[index])
             if alike and side == "both":
-                limits = blaker(ones, self.n, log_share)
+                limits = _blaker(ones, self.n, log_share)
             else:
                 limits = clopper_pearson(ones, self.n, log_share if alike else _unlike(log_share, side), side)
             return limits.low, limits.high
@@ -172,6 +173,12 @@ class Finalists:
 
     def __repr__(self) -> str:
         return f"Finalists({self.count} of {self.n} rows)"
+
+
+@lru_cache(maxsize=4096)
+def _blaker(ones: int, n: int, log_share: float) -> Limits:
+    """Finalists with the same count have the same interval."""
+    return blaker(ones, n, log_share)
 
 
 def _unlike(log_share: float, side: Side) -> float:
@@ -304,12 +311,20 @@ class FinalResult:
             "winner_interval": None if self.winner_interval is None else list(self.winner_interval),
             "loss_at_most": self.loss_at_most,
             "ranks": None if self.ranks is None else {name: list(ends) for name, ends in self.ranks.items()},
-            "better": None if self.better is None else sorted(map(list, self.better)),
+            "better": None if self.better is None else _in_order(self.better),
             "claims": dict(self.claims),
             "n": self.n,
             "guarantee": self.guarantee.to_dict(),
             "revealed": [answer.to_dict() for answer in self.revealed],
         }
+
+
+def _in_order(better: frozenset[tuple[str, str]]) -> list[list[str]]:
+    """The pairs in the order of their names; each name is compared with those that stand beside the same one."""
+    beaten: dict[str, list[str]] = {}
+    for first, second in better:
+        beaten.setdefault(first, []).append(second)
+    return [[first, second] for first in sorted(beaten) for second in sorted(beaten[first])]
 
 
 def decide_final(

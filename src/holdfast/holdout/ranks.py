@@ -34,7 +34,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.special import ndtr, ndtri_exp
 
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.intervals.paired import MixtureBets, log_sign_p_value
+from holdfast.holdout.intervals.paired import MixtureBets, log_sign_p_values
 
 Array = npt.NDArray[np.float64]
 _EVENLY = 0.1
@@ -131,15 +131,15 @@ class Passing:
         order = np.lexsort((second, first, -z[first, second]))
         self._pairs = first[order], second[order]
         given = forecast.weights[self._pairs]
-        self._initial = [*(given / given.sum()).tolist(), 0.0]
-        pairs = [(int(i), int(j)) for i, j in zip(*self._pairs, strict=True)]
-        self._next: list[list[int]] = [[] for _ in pairs]
-        latest: dict[tuple[str, int], int] = {}
-        for place, (i, j) in enumerate(pairs):
-            for end in (("better", i), ("worse", j)):
-                if end in latest:
-                    self._next[latest[end]].append(place)
-                latest[end] = place
+        total, outside = given.size, given.size
+        self._initial = np.append(given / given.sum(), 0.0)
+        after = [_next_with(end[order]) for end in (first, second)]
+        # One that has no next pair hands all of its level to the other one, and with neither to all at large.
+        self._next = [
+            np.where(mine < total, mine, np.where(other < total, other, outside))
+            for mine, other in (after, after[::-1])
+        ]
+        self._rounds = _rounds(*self._pairs)
 
     def levels(self, claimed: npt.NDArray[np.bool_]) -> tuple[Array, float]:
         """The part of the level of each hypothesis where these are claimed, and the part that is for all at large.
@@ -147,15 +147,40 @@ class Passing:
         Neither falls as claims are added. So a pair that is claimed the other way round has to keep its level: it was
         tested at it.
         """
-        level, outside = self._initial.copy(), len(self._next)
-        for place in np.flatnonzero(claimed[self._pairs]).tolist():  # those further apart come first
-            given, level[place] = level[place], 0.0
-            closer = self._next[place] or [outside]
-            for other in closer:
-                level[other] += given / len(closer)
+        level, is_claimed = self._initial.copy(), claimed[self._pairs]
+        outside = is_claimed.size
+        for pairs in self._rounds:  # those further apart come first
+            given_by = pairs[is_claimed[pairs]]
+            if given_by.size:
+                half, level[given_by] = level[given_by] / 2, 0.0
+                for closer in self._next:
+                    np.add.at(level, closer[given_by], half)
         parts = np.zeros(claimed.shape)
         parts[self._pairs] = level[:outside]
-        return parts, level[outside]
+        return parts, float(level[outside])
+
+
+def _next_with(ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """For each place the next one with the same end; the number of places where there is none."""
+    order = np.argsort(ends, kind="stable")
+    following = np.full(ends.size, ends.size, dtype=np.int64)
+    same = ends[order[1:]] == ends[order[:-1]]
+    following[order[:-1][same]] = order[1:][same]
+    return following
+
+
+def _rounds(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+    """The places of pairs in rounds: each comes after all those that can hand it a level."""
+    if not first.size:
+        return []
+    latest_first, latest_second = ([0] * (1 + int(end.max())) for end in (first, second))
+    rounds = []
+    for i, j in zip(first.tolist(), second.tolist(), strict=True):
+        latest_first[i] = latest_second[j] = own = 1 + max(latest_first[i], latest_second[j])
+        rounds.append(own)
+    number = np.array(rounds)
+    order = np.argsort(number, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(number[order])) + 1)
 
 
 def rank(
@@ -205,14 +230,16 @@ def rank(
         if not rejected.any():
             break
         claimed = _closed(claimed | rejected)
-    pairs = zip(*np.nonzero(claimed), strict=True)
-    return Ranks(frozenset((int(i), int(j)) for i, j in pairs if i != j), count)
+    np.fill_diagonal(claimed, False)
+    first, second = np.nonzero(claimed)
+    return Ranks(frozenset(zip(first.tolist(), second.tolist(), strict=True)), count)
 
 
 def _closed(better: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """What follows by transitivity."""
     while True:
-        further = better | (better.astype(np.int64) @ better.astype(np.int64) > 0)
+        plain = better.astype(np.float32)  # a count of candidates, exact however it is added up
+        further = better | (plain @ plain > 0)
         if np.array_equal(further, better):
             return better
         better = further
@@ -264,8 +291,8 @@ def sign_p_values(wins: npt.NDArray[np.int64]) -> Array:
     [[1.0, 0.0625], [1.0, 1.0]]
     """
     logs = np.zeros(wins.shape)
-    for i, j in zip(*np.nonzero(wins > wins.T), strict=True):
-        logs[i, j] = log_sign_p_value(int(wins[i, j]), int(wins[j, i]))
+    ahead = wins > wins.T
+    logs[ahead] = log_sign_p_values(wins[ahead], wins.T[ahead])
     return logs
 
 
