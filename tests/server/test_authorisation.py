@@ -48,6 +48,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", G + "/remaining"): Route(ANALYST),
     ("GET", G + "/boards"): Route(ANALYST),
     ("GET", G + "/contest"): Route(ANALYST, 422),
+    ("GET", G + "/contest/revealed"): Route(STEWARD, 422),
     ("GET", G + "/level"): Route(ANALYST),
     ("GET", G + "/adjusted"): Route(ANALYST, query={"p": "0.01"}),
     ("POST", G + "/estimate"): Route(ANALYST, 200, {"question": CHECK}),

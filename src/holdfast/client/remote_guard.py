@@ -390,6 +390,11 @@ class Asking(ABC):
         except InvalidParameter:
             raise odd() from None
 
+    def revealed(self, board: str | None = None) -> list[dict[str, Any]]:
+        """Return every answer before a contest's first final with its exact value; a steward's."""
+        found = self._wire.get(f"{self._path()}/contest/revealed", board=board)
+        return [dict(one) for one in member(found, "revealed")]
+
     def submissions(self, board: str | None = None) -> Iterator[dict[str, Any]]:
         """Submissions in order, as plain data: your own, or all of them for a steward. Fetched in pages."""
         following: int | None = 1

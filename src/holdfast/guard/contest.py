@@ -11,9 +11,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from typing import Any, Self
 
+from holdfast.core.strict_json import to_json
 from holdfast.errors import InvalidParameter
 from holdfast.guard.guard_budget import budget_of
 from holdfast.guard.leaderboard import csv_text
@@ -21,7 +23,8 @@ from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.ledger.transaction import View
-from holdfast.guard.questions.contest_final import finalists
+from holdfast.guard.questions.contest_final import Intake, finalists, intake_of
+from holdfast.guard.questions.reveal import exact_name
 from holdfast.guard.questions.words import number
 from holdfast.guard.scoring.board import Board, chosen
 from holdfast.guard.scoring.metrics import metric_of
@@ -95,7 +98,10 @@ class ContestResult:
     time, dataset, sequence, hash
         When it was made, and the ledger's entry that holds it.
     receipt : mapping or None
-        The server's signature over that entry, where the ledger is signed. `holdfast verify` checks it.
+        The server's signature over that entry, where the ledger is signed. `holdfast verify` checks it. None for a
+        final of an earlier version that shows exact values of earlier answers, which are not everybody's to see.
+    late : int
+        How many submissions and choices came in while it was computed: they take part in the next phase.
 
     Examples
     --------
@@ -128,6 +134,7 @@ class ContestResult:
     hash: str
     also: Mapping[str, Any] = field(default_factory=dict)
     receipt: Mapping[str, Any] | None = field(default=None, repr=False)
+    late: int = 0
 
     @property
     def pairs(self) -> int:
@@ -146,7 +153,8 @@ class ContestResult:
     def summary(self) -> str:
         """The result in one or two sentences."""
         first = self.places[0]
-        rivals = [place for place in self.places[1:] if (first.label, place.label) not in set(self.better)]
+        beaten = {second for better, second in self.better if better == first.label}
+        rivals = [place for place in self.places[1:] if place.label not in beaten]
         lead = f"{first.label} has the best score on {self.n:,} reserved rows"
         if len(self.places) == 1:
             return f"{lead}, and is alone."
@@ -194,13 +202,46 @@ class ContestResult:
         return csv_text([*head, *ends, "shown before"], lines)
 
     def to_html(self) -> str:
-        """One page that needs nothing else: the places, who is certainly better than whom, and the signature."""
+        """One page that needs nothing else: the places, who is certainly better than whom, and the signature.
+
+        With more than 60 submissions the page has counts of the pairs, and no receipt; `to_json()` has both.
+        """
+        return self._html
+
+    def to_json(self) -> str:
+        """`to_dict()` as JSON."""
+        return self._json
+
+    @cached_property
+    def _html(self) -> str:
         return _page(self)
+
+    @cached_property
+    def _json(self) -> str:
+        return to_json(self.to_dict())
+
+
+_RESULTS: dict[tuple[str, str | None, bool], ContestResult] = {}
+"""Results of finals that were held, by the hash of the entry: with their page they take a while to make."""
+_MOST_RESULTS = 8
 
 
 def result_of(entry: Entry, state: GuardState, ledger: Ledger) -> ContestResult:
-    """Return the result that an answered final holds."""
-    answer, details = entry.body["answer"], entry.body["answer"]["details"]
+    """Return the result that an answered final holds; the same object again while it is kept."""
+    doubt = bool(state.doubt(entry.sequence))
+    name = entry.hash, None if ledger.key is None else ledger.key.public, doubt
+    made = _RESULTS.get(name)
+    if made is None:
+        made = _result(entry, doubt, state.policy.confidence, ledger)
+        while len(_RESULTS) >= _MOST_RESULTS:
+            _RESULTS.pop(next(iter(_RESULTS)), None)
+        _RESULTS[name] = made
+    return made
+
+
+def _result(entry: Entry, doubt: bool, confidence: float, ledger: Ledger) -> ContestResult:
+    answer = entry.body["answer"]
+    details = answer["details"]
     winners = Counter(first for first, _ in details["better"])
     rising, values = details["rising"], answer["value"]
     places = [
@@ -229,18 +270,52 @@ def result_of(entry: Entry, state: GuardState, ledger: Ledger) -> ContestResult:
         details["phase"],
         details["phases"],
         details["n"],
-        state.policy.confidence,
+        confidence,
         tuple(sorted(places, key=order)),
         tuple((first, second) for first, second in details["better"]),
-        answer["guarantee"]["certified"] and not state.doubt(entry.sequence),
+        answer["guarantee"]["certified"] and not doubt,
         answer["guarantee"]["assumption"],
         entry.time,
         entry.dataset,
         entry.sequence,
         entry.hash,
         details["also"],
-        None if ledger.key is None else Receipt.of(entry, ledger.key).to_dict(),
+        None if ledger.key is None or details.get("revealed") else Receipt.of(entry, ledger.key).to_dict(),
+        details.get("late", 0),
     )
+
+
+def revealed(ledger: Ledger, board: str | None = None) -> list[dict[str, Any]]:
+    """Return every answer before the first final with its exact value and interval. For stewards alone.
+
+    They hold exact scores on the explored rows of submissions of which the board showed less, and checks of others.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        `guard.ledger`.
+    board : str, optional
+        The name of the board; may be left out where there is one.
+
+    Returns
+    -------
+    list of dict
+        `sequence`, `value` and `interval` of each; empty before the first final.
+    """
+    named = chosen(ledger.look(GuardState.of).policy.boards, board)
+
+    def work(view: View) -> list[dict[str, Any]]:
+        for entry in entries:
+            one = intake_of(view, entry)
+            if one is not None and one.kind == "contest_final" and one.board == named.name:
+                body = entry.body
+                shown = body["answer"]["details"].get("revealed")  # earlier versions had them in the answer
+                kept = view.secret(exact_name(one.analyst, body["digest"])) if shown is None else {"revealed": shown}
+                return list(kept["revealed"]) if kept is not None else []
+        return []
+
+    entries = list(ledger.entries(1))
+    return ledger.look(work)
 
 
 # --- Where a contest stands -------------------------------------------------------------------------------------------
@@ -337,23 +412,25 @@ def contest(ledger: Ledger, board: str | None = None) -> Contest:
         raise InvalidParameter(
             f"board must be one with a final, and {named.name!r} has none: open a guard with reserve for a contest"
         )
-    entries = [entry for entry in ledger.entries(1) if entry.kind == "answered"]
-    finals = [entry for entry in entries if entry.body["question"]["kind"] == "contest_final"]
-    mine = [entry for entry in finals if entry.body["question"]["board"] == named.name]
-    asked = [entry for entry in entries if entry.body["question"]["kind"] == "score"]
-    sent = [entry for entry in asked if entry.body["question"]["board"] == named.name]
-    return ledger.look(lambda view: _stands(view, state, named, entries, sent, mine, ledger))
+    entries = list(ledger.entries(1))
+
+    def work(view: View) -> Contest:
+        taken = [(one, entry) for entry in entries if (one := intake_of(view, entry)) and one.board == named.name]
+        finals = [entry for one, entry in taken if one.kind == "contest_final"]
+        return _stands(view, state, named, [one for one, _ in taken], finals, ledger)
+
+    return ledger.look(work)
 
 
 def _stands(
     view: View,
     state: GuardState,
     board: Board,
-    entries: list[Entry],
-    sent: list[Entry],
+    taken: list[Intake],
     finals: list[Entry],
     ledger: Ledger,
 ) -> Contest:
+    sent = [one for one in taken if one.kind == "score"]
     policy, whole = state.policy, read_account(view.account, state.policy)[1]
     progress, most = whole.progress, policy.most_questions()
     phases = len(policy.reserve_parts)
@@ -370,9 +447,9 @@ def _stands(
         state.explored,
         tuple(state.sizes[1:]),
         len(sent),
-        len({entry.analyst for entry in sent}),
-        sum(entry.body["answer"]["details"].get("shown") is False for entry in sent),
-        tuple(one.label for one in finalists(view, entries, board)),
+        len({one.analyst for one in sent}),
+        sum(not one.shown for one in sent),
+        tuple(one.label for one in finalists(taken, board)),
         None if over or ended else now,
         questions,
         failures,
@@ -449,7 +526,7 @@ def _page(result: ContestResult) -> str:
     )
     phase = f", phase {result.phase} of {result.phases}" if result.phases > 1 else ""
     certified = "" if result.certified else " <strong>It is not certified.</strong>"
-    signed = "" if result.receipt is None else _signature(result.receipt)
+    signed = "" if result.receipt is None else _signature(result.receipt, len(result.places) <= _MOST_DRAWN)
     more = "More is better." if result.rising else "Less is better."
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
@@ -488,11 +565,13 @@ def _also(result: ContestResult) -> str:
     return "".join(tables)
 
 
-def _signature(receipt: Mapping[str, Any]) -> str:
+def _signature(receipt: Mapping[str, Any], whole: bool) -> str:
+    signed = f"<p class=soft>Signed with the key <code>{escape(str(receipt['public_key']))}</code>. "
+    if not whole:
+        return f"{signed}The receipt is in the JSON form of this result.</p>"
     return (
-        "<p class=soft>Signed with the key <code>"
-        f"{escape(str(receipt['public_key']))}</code>. Save the receipt and check it with <code>holdfast verify</code>."
-        f"</p><details><summary>The receipt</summary><pre>{escape(json.dumps(receipt, indent=1))}</pre></details>"
+        f"{signed}Save the receipt and check it with <code>holdfast verify</code>.</p><details><summary>The receipt"
+        f"</summary><pre>{escape(json.dumps(receipt, indent=1))}</pre></details>"
     )
 
 
@@ -503,7 +582,7 @@ def _graph(result: ContestResult) -> str:
         return "<p>There is one submission.</p>"
     count = f"<p>{len(result.better)} of {result.pairs} pairs are told apart.</p>"
     if len(labels) > _MOST_DRAWN:
-        return count
+        return f"{count}<p class=soft>The JSON form of this result names them.</p>"
     place, size, left = {label: at for at, label in enumerate(labels)}, 14, 170
     width, height = left + size * len(labels) + 4, size * (len(labels) + 1) + 4
     names = "".join(

@@ -20,7 +20,7 @@ from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, Q
 from holdfast.guard import epochs, estimates, pipeline, stewarding
 from holdfast.guard.analyst import QuestionLike, batch_keys
 from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.contest import Contest, contest
+from holdfast.guard.contest import Contest, contest, revealed
 from holdfast.guard.epochs import Epoch, EpochName
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.leaderboard import Leaderboard, leaderboard
@@ -455,6 +455,23 @@ class Guard:
     def contest(self, board: str | None = None) -> Contest:
         """Return where a contest stands, what its host should know, and its results; see `holdfast.guard.contest`."""
         return contest(self._ledger, board)
+
+    def revealed(self, board: str | None = None) -> list[dict[str, Any]]:
+        """Return every answer before a contest's first final with its exact value. For stewards alone: it tells of
+        submissions of which the board showed less, and of the questions of others.
+
+        Examples
+        --------
+        >>> import holdfast as hf
+        >>> rows = {"id": list(range(4000)), "rich": [i % 4 == 0 for i in range(4000)]}
+        >>> board = hf.guard.Board("income", key="id", label="rich", metric="accuracy", rule="ladder", baseline=0.5)
+        >>> guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(boards=[board], reserve=0.5, questions=50))
+        >>> _ = guard.ask(hf.guard.score("income", dict.fromkeys(range(4000), False)), analyst="ann")
+        >>> result = guard.ask(hf.guard.contest_final("income"), analyst="host")
+        >>> result.details["reveals"], [one["sequence"] for one in guard.revealed("income")]
+        (1, [2])
+        """
+        return revealed(self._ledger, board)
 
     def for_analyst(self, analyst: str = DEFAULT_ANALYST, *, steward: bool = False) -> LocalAnalystGuard:
         """Give this guard to one analyst, with the same verbs as the HTTP client has (`holdfast.guard.AnalystGuard`).

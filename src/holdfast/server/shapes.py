@@ -648,6 +648,21 @@ class ContestResultFacts(BaseModel):
     hash: str
     also: dict[str, Any] = Field(description="By further metrics: values and intervals by label")
     receipt: dict[str, Any] | None
+    late: int = Field(description="Submissions and choices that came in while it was computed")
+
+
+class RevealedAnswer(BaseModel):
+    """An answer with its exact value."""
+
+    sequence: int
+    value: Any
+    interval: Any
+
+
+class Revealed(BaseModel):
+    """Every answer before the first final of a contest, in order; empty before it."""
+
+    revealed: list[RevealedAnswer]
 
 
 class ContestFacts(BaseModel):

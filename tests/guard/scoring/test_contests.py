@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,13 @@ import pytest
 
 import holdfast as hf
 from holdfast.bounds.one_question import blaker
+from holdfast.core.strict_json import to_json
 from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
-from holdfast.guard import Board, Guard, Policy, check, choose, contest_final, pipeline, score
+from holdfast.guard import Board, Guard, Policy, check, choose, contest, contest_final, pipeline, score
 from holdfast.guard.ledger import open_store
+from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.pipeline import Request
+from holdfast.guard.questions import contest_final as contest_final_module
 from holdfast.holdout.ranks import rank, sign_p_values
 from tests.guard.questions.ends import adds_up
 
@@ -296,3 +301,81 @@ def test_only_one_of_two_finals_of_a_phase_is_shown() -> None:
     with pytest.raises(LedgerConflict, match="another end of the run"):
         guard.ledger.submit(lambda transaction: pipeline.settle(transaction, bound, prepared))
     assert guard.ledger.head() == head
+
+
+def test_what_a_final_reveals_is_the_stewards_alone(tmp_path: Path) -> None:
+    """Exact explored scores of which the ladder said less, and other people's checks, are in nothing that is public."""
+    with open_store(tmp_path / "ledger.db", new_key=True) as store:
+        guard = opened(store, final=0.5, boards=[board("ladder", baseline=0.5)], questions=50)
+        guard.ask(check("y", guess=0.5), analyst="dan")
+        sent = {part: right_on(part, 5) for part in (0.9, 0.62)}
+        for part in sent:
+            guard.ask(score("b", sent[part]), analyst="ann")
+        answer = guard.ask(contest_final("b"), analyst="host")
+        hidden = accuracy(sent[0.62], rows_of(guard))
+        exact = {one["sequence"]: one["value"] for one in guard.revealed()}
+        assert exact[4] == pytest.approx(hidden, abs=1e-12)
+        assert 2 in exact, "the check"
+        (result,) = guard.contest().results
+        assert result.receipt is not None
+        assert Receipt.from_dict(result.receipt).is_signed()
+        everything = [to_json(answer.to_dict()), result.to_json(), result.to_html(), result.to_csv()]
+        everything += [entry.text for entry in guard.ledger.entries(answer.sequence)]
+        for text in everything:
+            assert repr(hidden)[:8] not in text
+            assert '"revealed"' not in text
+        assert answer.details["reveals"] == len(exact)
+        assert adds_up(store)
+
+
+def test_a_result_that_an_earlier_version_wrote_with_what_it_revealed_shows_no_receipt(tmp_path: Path) -> None:
+    from holdfast.guard.contest import result_of
+    from holdfast.guard.ledger.entry import Entry, Head
+    from holdfast.guard.questions.contest_final import ContestFinal
+    from holdfast.guard.state import GuardState
+
+    with open_store(tmp_path / "ledger.db", new_key=True) as store:
+        guard = opened(store)
+        guard.ask(score("b", right_on(0.8, 1)), analyst="ann")
+        guard.ask(contest_final("b"), analyst="host")
+        (entry,) = guard.ledger.entries(3)
+        body = entry.body
+        details = body["answer"]["details"]
+        del details["reveals"], details["late"]
+        details["revealed"] = [{"sequence": 2, "value": 0.123456, "interval": None}]
+        earlier = Entry.following(Head(), dataset=entry.dataset, time=entry.time, kind="answered", body=body)
+        found = result_of(earlier, guard.ledger.look(GuardState.of), guard.ledger)
+        assert found.receipt is None
+        assert "0.123456" not in found.to_json()
+        assert "1 earlier answer" in ContestFinal.answer_words({}, body["answer"])
+
+
+def test_a_result_of_a_thousand_teams_is_a_small_page_that_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    teams = [f"team {i:04}" for i in range(1000)]
+    places = tuple(
+        contest.ContestPlace(one, one, "", i + 2, 0.5, (0.4, 0.6), (1, 1000), 999 - i, 0.5)
+        for i, one in enumerate(teams)
+    )
+    better = tuple(itertools.combinations(teams, 2))
+    result = contest.ContestResult(
+        "b", "accuracy", True, 1, 1, 1000, 0.95, places, better, True, "", "", "d", 9, "h", {}, {"public_key": "0" * 64}
+    )
+    page = result.to_html()
+    assert len(page) < 500_000
+    assert "499500 of 499500 pairs are told apart" in page
+    assert "certainly better than all others" in page
+    assert "receipt is in the JSON form" in page
+    assert contest.ContestResult.from_dict(json.loads(result.to_json())) == result
+    monkeypatch.setattr(contest, "_page", lambda _: pytest.fail("it is kept"))
+    assert result.to_html() == page
+
+
+def test_a_contest_is_read_again_without_reading_its_entries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = opened()
+    for i in range(5):
+        guard.ask(score("b", right_on(0.7, i)), analyst=f"t{i}")
+    guard.ask(contest_final("b"), analyst="host")
+    before = guard.contest()
+    monkeypatch.setattr(contest_final_module, "_read", lambda *_: pytest.fail("it is kept"))
+    monkeypatch.setattr(contest, "_result", lambda *_: pytest.fail("it is kept"))
+    assert guard.contest() == before

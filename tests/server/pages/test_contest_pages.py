@@ -83,6 +83,10 @@ def test_a_contest_from_submissions_to_the_signed_result(live: Live, guard: dict
         assert "phase must be" in again.text.lower()
         (result,) = bob.get(f"{at}/contest").json()["results"]
         assert [(one["label"], one["rank"]) for one in result["places"]] == [("ann", [1, 1]), ("bob", [2, 2])]
+        assert '"revealed"' not in bob.get(f"{at}/contest").text
+        assert bob.get(f"{at}/contest/revealed").status_code == 403
+        with live.client(live.steward_token) as steward:
+            assert steward.get(f"{at}/contest/revealed").json() == {"revealed": []}, "plain scores hide nothing"
         receipt = Receipt.from_dict(result["receipt"])
         assert receipt.is_signed()
         assert receipt.answer["details"]["better"] == [["ann", "bob"]]

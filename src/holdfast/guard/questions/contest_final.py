@@ -9,7 +9,7 @@ computed from the explored rows, which may be used in full for that.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from holdfast.bounds.one_question.means import Side
 from holdfast.core import arguments
+from holdfast.core.guarantee import Guarantee
 from holdfast.data.files import CHANGED
 from holdfast.data.fingerprint import Batch
 from holdfast.data.sample import Sample
@@ -105,7 +106,7 @@ class ContestFinal(Question):
     Every participant takes part with the submissions that they chose last (`choose`), or with one by default. All
     submissions are fixed before the first of the reserved rows is read. It shows the exact score of each with an
     interval, who is certainly better than whom, and the ranks that each can have; everything holds at once. Every
-    earlier answer is revealed. A steward asks it.
+    earlier answer gets its exact value, which only a steward can read (`Guard.revealed`). A steward asks it.
 
     Examples
     --------
@@ -172,7 +173,9 @@ class ContestFinal(Question):
         )
         count = len(details["finalists"])
         said += f"{len(details['better'])} of {count * (count - 1) // 2} pairs are told apart. "
-        return said + revealed_words(details["revealed"])
+        if "revealed" in details:  # earlier versions showed them here
+            return said + revealed_words(details["revealed"])
+        return said + ("The steward can read earlier answers with exact values." if details["reveals"] else "")
 
 
 class ContestFinale(Ending):
@@ -198,7 +201,8 @@ class ContestFinale(Ending):
             )
         entries = list(ledger.entries(1))
         self._look_back(entries)
-        self._finalists = ledger.look(lambda view: finalists(view, entries, self._board, self._default))
+        taken = ledger.look(lambda view: [intake_of(view, entry) for entry in entries])
+        self._finalists = finalists(taken, self._board, self._default)
         if not self._finalists:
             raise QuestionRefused(f"nobody submitted predictions to the board {self._board.name!r}; nothing was spent")
         if len(self._finalists) > MOST_FINALISTS:
@@ -287,15 +291,13 @@ class ContestFinale(Ending):
         keys, labels = batch[self._board.key], batch[self._board.label]
         return np.stack([one.values(keys, labels) for one in self._tallies if isinstance(one, RowTally)])
 
-    def settle(self, prepared: Any, situation: Situation) -> Settled:
-        """Exact scores, intervals, comparisons and ranks, and every earlier answer."""
-        past, compared, explored, also, n = prepared
-        board, plan = self._board, situation.budget.budget
+    def prepare(self, measured: Any, n: int, source: Any = None) -> Any:
+        """Exact scores, intervals, comparisons and ranks: their level is a constant of the policy."""
+        past, compared, explored, also, rows = measured
+        board, plan = self._board, self._policy.error_budget()
         log_level = plan.log_beta + math.log(plan.reserve_spending) - 1e-12
-        guarantee = situation.guarantee(THEOREM, log_share=round(log_level, 6), interval="final")
-        guarantee = replace(guarantee, assumption=ASSUMPTION if board.known_rows else DRAWN)
         forecast = (
-            None if explored is None else pair_forecast(explored, n, log_level + math.log(CONTEST_SPLIT["ranks"]))
+            None if explored is None else pair_forecast(explored, rows, log_level + math.log(CONTEST_SPLIT["ranks"]))
         )
         labels = [one.label for one in self._finalists]
         parts = 1 + len(also)  # the intervals of every metric have an equal part of what is for intervals
@@ -305,7 +307,7 @@ class ContestFinale(Ending):
             labels,
             log_level,
             split,
-            guarantee,
+            Guarantee(THEOREM),
             greater_is_better=board.rising,
             alike=not board.known_rows,
             forecast=forecast,
@@ -321,11 +323,20 @@ class ContestFinale(Ending):
             "phases": len(self._policy.reserve_parts),
             "finalists": [one.to_dict() for one in self._finalists],
             "against_winner": _against(compared, labels, labels.index(found.winner)),
-            "also": {metric: self._other(metric, sums, labels, n, each) for metric, sums in also.items()},
-            "late": sum(_is_intake(entry, board) for entry in self.since(situation)),
-            "revealed": self.revealed(past, situation),
+            "also": {metric: self._other(metric, sums, labels, rows, each) for metric, sums in also.items()},
         }
-        return Settled(plain["values"], plain["interval"], guarantee, None, None, details, asked=0, finishes=True)
+        return past, plain["values"], plain["interval"], details, log_level
+
+    def settle(self, prepared: Any, situation: Situation) -> Settled:
+        """The result, and every earlier answer with its exact value: as a secret, since some are not everybody's."""
+        past, values, interval, details, log_level = prepared
+        guarantee = situation.guarantee(THEOREM, log_share=round(log_level, 6), interval="final")
+        guarantee = replace(guarantee, assumption=ASSUMPTION if self._board.known_rows else DRAWN)
+        late = sum(_is_intake(entry.body["question"], self._board) for entry in self.since(situation))
+        revealed = self.revealed(past, situation)
+        details = details | {"late": late, "reveals": len(revealed)}
+        secret = {"revealed": revealed} if revealed else None
+        return Settled(values, interval, guarantee, None, None, details, asked=0, finishes=True, secret=secret)
 
     def _other(
         self, metric: Metric, sums: Sequence[tuple[int, ...]], labels: Sequence[str], n: int, log_share: float
@@ -366,9 +377,8 @@ def _against(compared: Finalists, labels: Sequence[str], winner: int) -> dict[st
     }
 
 
-def _is_intake(entry: Entry, board: Board) -> bool:
-    """Whether an entry is a submission to this board, or a choice of one."""
-    question = entry.body["question"]
+def _is_intake(question: Mapping[str, Any], board: Board) -> bool:
+    """Whether a question is a submission to this board, or a choice of one."""
     return question["kind"] in ("score", "choose") and question["board"] == board.name
 
 
@@ -377,29 +387,84 @@ def _require_rows(read: int, n: int) -> None:
         raise SampleUnavailable(CHANGED)
 
 
-def finalists(view: View, entries: Any, board: Board, default: str = "best") -> tuple[Finalist, ...]:
+@dataclass(frozen=True)
+class Intake:
+    """What a contest needs of one answered entry: a submission, a choice or a final.
+
+    `predictions` is the digest of those that were kept, None for a model's, and `shown` is False for a submission that
+    was taken without a score.
+    """
+
+    kind: str
+    board: str
+    analyst: str
+    sequence: int
+    chosen: tuple[int, ...] = ()
+    name: str = ""
+    predictions: str | None = None
+    value: float | None = None
+    shown: bool = True
+
+
+_READ: dict[str, Intake | None] = {}
+"""By the hash of the entry: a contest is read often, its entries never change, and to parse them takes long."""
+_MOST_READ = 200_000
+
+
+def intake_of(view: View, entry: Entry) -> Intake | None:
+    """Return what a contest needs of an entry; None for all others. Public."""
+    if entry.hash not in _READ:
+        if len(_READ) >= _MOST_READ:
+            _READ.clear()
+        _READ[entry.hash] = _read(view, entry)
+    return _READ.get(entry.hash)
+
+
+def _read(view: View, entry: Entry) -> Intake | None:
+    if entry.kind != "answered" or entry.analyst is None:
+        return None
+    body = entry.body
+    question, answer = body["question"], body["answer"]
+    kind = question["kind"]
+    if kind not in ("score", "choose", "contest_final"):
+        return None
+    made = Intake(kind, question["board"], entry.analyst, entry.sequence)
+    if kind == "choose":
+        return replace(made, chosen=tuple(question["submissions"]))
+    if kind == "contest_final":
+        return made
+    digest = question["predictions"]
+    return replace(
+        made,
+        name=question["name"],
+        predictions=digest if is_kept(view, digest) else None,
+        value=answer["value"],
+        shown=answer["details"].get("shown") is not False,
+    )
+
+
+def finalists(taken: Iterable[Intake | None], board: Board, default: str = "best") -> tuple[Finalist, ...]:
     """Return who takes part in the next final of a board with which submissions, by what was chosen so far. Public.
 
     A submission of predictions takes part; a model does not, because its predictions are not kept.
     """
-    sent: dict[str, dict[int, Entry]] = {}
-    chosen: dict[str, list[int]] = {}
-    for entry in entries:
-        question = entry.body["question"] if entry.kind == "answered" else {}
-        if question.get("board") != board.name or entry.analyst is None:
+    sent: dict[str, dict[int, Intake]] = {}
+    chosen: dict[str, tuple[int, ...]] = {}
+    for one in taken:
+        if one is None or one.board != board.name:
             continue
-        if question["kind"] == "choose":
-            chosen[entry.analyst] = list(question["submissions"])
-        elif question["kind"] == "score" and is_kept(view, question["predictions"]):
-            sent.setdefault(entry.analyst, {})[entry.sequence] = entry
+        if one.kind == "choose":
+            chosen[one.analyst] = one.chosen
+        elif one.predictions is not None:
+            sent.setdefault(one.analyst, {})[one.sequence] = one
     found: list[Finalist] = []
     for analyst, own in sorted(sent.items()):
-        numbers = chosen.get(analyst) or [_default(own, board, default)]
+        numbers = chosen.get(analyst) or (_default(own, board, default),)
         for number_ in numbers:
-            question, shown = own[number_].body["question"], own[number_].body["answer"]["value"]
-            called = question["name"] or f"entry {number_}"
-            label = analyst if len(numbers) == 1 else f"{analyst}: {called}"
-            found.append(Finalist(label, analyst, question["name"], number_, question["predictions"], shown))
+            entry = own[number_]
+            label = analyst if len(numbers) == 1 else f"{analyst}: {entry.name or f'entry {number_}'}"
+            assert entry.predictions is not None
+            found.append(Finalist(label, analyst, entry.name, number_, entry.predictions, entry.value))
     return tuple(_with_own_labels(found))
 
 
@@ -414,10 +479,9 @@ def _with_own_labels(found: Sequence[Finalist]) -> list[Finalist]:
     return named
 
 
-def _default(own: Mapping[int, Entry], board: Board, default: str) -> int:
+def _default(own: Mapping[int, Intake], board: Board, default: str) -> int:
     """The submission with the best score shown, the earliest of equals; the latest where none is shown."""
-    values = {number: entry.body["answer"]["value"] for number, entry in own.items()}
-    shown = {number: value for number, value in values.items() if value is not None}
+    shown = {number: one.value for number, one in own.items() if one.value is not None}
     if default == "latest" or not shown:
         return max(own)
     sign = -1.0 if board.rising else 1.0

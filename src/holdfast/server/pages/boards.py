@@ -24,7 +24,7 @@ from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.policy import SCORE
 from holdfast.guard.questions.choose import Choose
-from holdfast.guard.questions.contest_final import ContestFinal, finalists
+from holdfast.guard.questions.contest_final import ContestFinal, finalists, intake_of
 from holdfast.guard.questions.score import Score
 from holdfast.guard.scoring import deadlines_and_quotas, ladder
 from holdfast.guard.scoring.board import Board
@@ -259,11 +259,11 @@ async def result_page(request: Request, guard: str) -> Response:
     session = await member(request)
     server, asked = server_of(request), request.query_params
 
-    def work() -> ContestResult:
+    def work() -> Response:
         found = contest(server.guards.ledger(guard, session.caller), asked.get("board"))
-        return chosen_result(found, asked.get("phase"))
+        return result_response(chosen_result(found, asked.get("phase")), asked.get("as"))
 
-    return result_response(await server.work(work), asked.get("as"))
+    return await server.work(work)
 
 
 @router.get("/guards/{guard}/leaderboard.{kind}")
@@ -272,13 +272,13 @@ async def leaderboard_file(request: Request, guard: str, kind: str) -> Response:
     session = await member(request)
     server = server_of(request)
 
-    def work() -> Leaderboard:
+    def work() -> Response:
         ledger = server.guards.ledger(guard, session.caller)
         board = board_of(ledger.look(GuardState.of).policy, request.query_params.get("board") or None)
-        return scores_of(server, ledger).leaderboard(board.name, most=_PLACES)
+        found = scores_of(server, ledger).leaderboard(board.name, most=_PLACES)
+        return exported(found, kind, f"leaderboard of {found.board.name}")
 
-    found = await server.work(work)
-    return exported(found, kind, f"leaderboard of {found.board.name}")
+    return await server.work(work)
 
 
 @router.post("/guards/{guard}/choose")
@@ -310,7 +310,7 @@ def chosen_result(found: Contest | None, phase: str | None) -> ContestResult:
 
 
 def result_response(result: ContestResult, kind: str | None) -> Response:
-    """A result as a page that runs nothing, or as data."""
+    """A result as a page that runs nothing, or as data. To be made by a worker: a large result takes a while."""
     if kind in ("json", "csv"):
         return exported(result, kind, f"result {result.phase} of {result.board}")
     return HTMLResponse(result.to_html(), headers=view_headers(STYLE))
@@ -323,6 +323,8 @@ def exported(found: Leaderboard | ContestResult, kind: str, name: str) -> Respon
     plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)
     headers = {"Content-Disposition": f'attachment; filename="{plain}.{kind}"'}
     if kind == "json":
+        if isinstance(found, ContestResult):  # it keeps its text
+            return Response(found.to_json(), media_type=StrictJSON.media_type, headers=headers)
         return StrictJSON(found.to_dict(), headers=headers)
     return Response(found.to_csv(), media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -353,8 +355,9 @@ def contest_times(board: Board, stands: Contest | None) -> dict[str, Any]:
 
 def own_finalists(ledger: Ledger, board: Board, analyst: str) -> set[int]:
     """The entries with which a participant takes part in the next final, chosen or by default."""
-    own = [entry for entry in ledger.entries(1) if entry.kind == "answered" and entry.analyst == analyst]
-    return ledger.look(lambda view: {one.sequence for one in finalists(view, own, board)})
+    own = [entry for entry in ledger.entries(1) if entry.analyst == analyst]
+    taken = ledger.look(lambda view: [intake_of(view, entry) for entry in own])
+    return {one.sequence for one in finalists(taken, board)}
 
 
 def _is_first(view: View, board: Board, caller: Caller) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request, Response
 
-from holdfast.guard.contest import Contest, ContestResult, contest
+from holdfast.guard.contest import Contest, contest
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.policy import Policy
 from holdfast.guard.scoring.board import Board
@@ -95,18 +95,18 @@ async def public_leaderboard(request: Request, guard: str, kind: str) -> Respons
     """The places as `json` or `csv`."""
     server = server_of(request)
 
-    def work() -> tuple[Any, str]:
+    def work() -> Response:
         ledger, _, board = _found(server, guard, request.query_params.get("board"))
-        return _kept(
+        found = _kept(
             server,
             guard,
             board.name,
             "leaderboard",
             lambda: scores_of(server, ledger).leaderboard(board.name, most=5_000),
-        ), board.name
+        )
+        return exported(found, kind, f"leaderboard of {board.name}")
 
-    found, name = await server.work(work)
-    return exported(found, kind, f"leaderboard of {name}")
+    return await server.work(work)
 
 
 @router.get("/public/{guard}/result")
@@ -114,8 +114,9 @@ async def public_result(request: Request, guard: str) -> Response:
     """The result of a final, `?board=&phase=&as=`: a page of its own, `json` or `csv`."""
     server, asked = server_of(request), request.query_params
 
-    def work() -> ContestResult:
+    def work() -> Response:
         ledger, policy, board = _found(server, guard, asked.get("board"))
-        return chosen_result(_contest(server, guard, ledger, policy, board), asked.get("phase"))
+        result = chosen_result(_contest(server, guard, ledger, policy, board), asked.get("phase"))
+        return result_response(result, asked.get("as"))
 
-    return result_response(await server.work(work), asked.get("as"))
+    return await server.work(work)

@@ -7,7 +7,8 @@
      "interval": [0.76, 0.84], "improved": null, "confirmed": true, "rank": [1, 2], "tied": [5], "certified": true}]}
 
 `GET /guards/{id}/contest?board=` says where a contest stands, with what the host should know in time and the result of
-each final, as `holdfast.guard.contest` has them. Warnings are the steward's.
+each final, as `holdfast.guard.contest` has them. Warnings are the steward's. `GET /guards/{id}/contest/revealed?board=`
+has the exact value of every answer before the first final, and is the steward's.
 
 `GET /guards/{id}/boards` gives `{"boards": [...]}`. Both are for everyone who reaches the guard: a leaderboard shows
 the names of all who are on it. `every` lists every submission, and is the steward's.
@@ -19,10 +20,10 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from holdfast.guard.contest import contest
+from holdfast.guard.contest import contest, revealed
 from holdfast.guard.state import GuardState
 from holdfast.server import shapes as shapes
-from holdfast.server.auth.tokens import Anyone
+from holdfast.server.auth.tokens import Anyone, Steward
 from holdfast.server.http import Problem, StrictJSON
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
@@ -71,8 +72,19 @@ async def contest_facts(request: Request, guard: str, caller: Anyone, board: Boa
     """Where a contest stands, and the results of its finals."""
     server = server_of(request)
 
-    def work() -> dict[str, Any]:
+    def work() -> Response:
         facts = contest(server.guards.ledger(guard, caller), board).to_dict()
-        return facts if caller.steward else facts | {"warnings": []}
+        return StrictJSON(facts if caller.steward else facts | {"warnings": []})
 
-    return StrictJSON(await server.work(work))
+    return await server.work(work)
+
+
+@router.get("/guards/{guard}/contest/revealed", responses=answers(shapes.Revealed))
+async def contest_revealed(request: Request, guard: str, caller: Steward, board: BoardName = None) -> Response:
+    """Every answer before the first final with its exact value: for stewards, because it tells of everybody's."""
+    server = server_of(request)
+
+    def work() -> Response:
+        return StrictJSON({"revealed": revealed(server.guards.ledger(guard, caller), board)})
+
+    return await server.work(work)
