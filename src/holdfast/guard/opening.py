@@ -85,6 +85,8 @@ def begin(
     if ledger.head().sequence == 0:
         if policy is None:
             raise InvalidParameter(_not_guarded(store, sample))
+        if follows is None:
+            policy.require_one_contest()
         for board in policy.boards or ():
             board.check_sample(sample)
         check_declared(policy.columns, sample.schema)

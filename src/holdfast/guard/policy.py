@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -69,8 +70,8 @@ class Policy:
         default one half where `kinds` allows a final, and nothing where it does not.
     reserve : float or sequence of float
         Part of the rows that no question before the final reads, drawn when the guard is opened; a list has one part
-        for each phase. It needs a row key, `reserve_by`, or boards, whose key it then is. With boards it makes a
-        contest: submissions are kept, and `contest_final` compares them on the reserved rows.
+        for each phase. It needs a row key, `reserve_by`, or boards, whose key it then is. With a board it makes a
+        contest: submissions are kept, and `contest_final` compares them on the reserved rows. There is one board then.
     reserve_by : str, optional
         The column whose values belong together: rows of one value go to the reserve as a whole.
     histories : str
@@ -210,6 +211,15 @@ class Policy:
         """Whether boards have a final on rows that are reserved for it."""
         return self.boards is not None and bool(self.reserve_parts) and self.holdout == "guess-and-check"
 
+    def require_one_contest(self) -> None:
+        """Refuse several boards for a new guard with a reserve; ledgers that were opened with several are read."""
+        if self.has_contest and len(self.boards or ()) > 1:
+            raise InvalidParameter(
+                f"boards must be one where rows are reserved for a final, got {len(self.boards or ())}: the reserved "
+                "rows serve one final of each phase, so the final of one board would end the contest of the others; "
+                "show further metrics with also=, or open a guard of other rows for each board"
+            )
+
     def _check_finals(self) -> None:
         put = object.__setattr__
         final = self.final if self.final is not None else 0.5 if has_final(self.kinds) else 0.0
@@ -222,7 +232,7 @@ class Policy:
                     f"reserve must be above 0 for the board {board.name!r}, whose rule is open: its plain scores "
                     "certify nothing, and the final needs rows that they were not computed on"
                 )
-            if board.rule != "open" and self.has_contest and self.final == 1:
+            if board.rule != "open" and self.has_contest and self.final == 1 and not _IS_STORED.get():
                 rule = "ladder" if board.rule == "ladder" else "checked"
                 raise InvalidParameter(
                     f"final must be below 1 for the board {board.name!r}, whose rule is {rule}: nothing would be "
@@ -479,7 +489,11 @@ class Policy:
         ('everyone', 0.0, 0.5)
         """
         before = {"repeats": "everyone", "final": 0.0, "plan": "earlier"}
-        return cls.from_dict(before | dict(plain) if isinstance(plain, Mapping) else plain)
+        token = _IS_STORED.set(True)
+        try:
+            return cls.from_dict(before | dict(plain) if isinstance(plain, Mapping) else plain)
+        finally:
+            _IS_STORED.reset(token)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -497,6 +511,10 @@ class Policy:
                     raise InvalidParameter(f"{name} must be a cost such as {{'kind': 'pure-dp', 'epsilon': 0.1}}")
                 values[name] = Cost.from_dict(dict(values[name]))
         return cls(**values)
+
+
+_IS_STORED: ContextVar[bool] = ContextVar("_IS_STORED", default=False)
+"""Whether a policy is read back from a ledger: then it may be one that is not accepted for a new guard any more."""
 
 
 @lru_cache(maxsize=256)

@@ -248,6 +248,31 @@ def test_known_rows_assume_less_and_claim_less() -> None:
     assert 0 < counts[1] <= counts[0]
 
 
+def test_two_boards_do_not_share_a_reserve_and_a_ledger_that_has_them_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The final of one would end the contest of the other."""
+    boards = [board(), Board("other", key="id", label="y", metric="accuracy", rule="open")]
+    with pytest.raises(InvalidParameter, match="boards must be one where rows are reserved for a final, got 2"):
+        opened(boards=boards)
+    one = opened()
+    with pytest.raises(InvalidParameter, match="boards must be one"):
+        one.override(Policy(boards=boards, reserve=0.5, final=1.0), "another board")
+    both = Policy(boards=boards, reserve=[0.3, 0.3], final=1.0)
+    with open_store(tmp_path / "ledger.db") as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(Policy, "require_one_contest", lambda _: None)
+            guard = opened(store, policy=both)
+        guard.ask(score("b", right_on(0.8, 1)), analyst="ann")
+        guard.ask(contest_final("b"), analyst="host")
+        again = opened(store, policy=both)
+        assert [one.name for one in again.policy.boards or ()] == ["b", "other"]
+        assert again.contest("other").phase == 2
+        assert adds_up(store)
+    ladder = Policy(boards=[board("ladder")], reserve=0.5, final=0.9, questions=5).to_dict() | {"final": 1.0}
+    assert Policy.stored(ladder).final == 1
+
+
 def test_what_does_not_fit_a_contest_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="reserve must be above 0 for the board 'b'"):
         Policy(boards=[board()])
