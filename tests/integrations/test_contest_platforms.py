@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import holdfast as hf
-from holdfast.errors import InvalidParameter
+from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.guard import Board, Guard, Policy
 from holdfast.guard.ledger import open_store
 from holdfast.integrations.contest_platforms import evaluate, main, score_folder
+from holdfast.server.in_thread import beside
 
 N = 2000
 
@@ -33,10 +36,10 @@ def host(tmp_path: Path) -> Path:
     (folder / "rows.csv").write_text(rows)
     boards = [
         Board("checked", key="id", label="rich", metric="accuracy", baseline=0.75),
-        Board("open", key="id", label="rich", metric="accuracy", rule="open"),
+        Board("climb", key="id", label="rich", metric="accuracy", rule="ladder"),
     ]
     with open_store(folder / "ledger.db") as store:
-        Guard.open(store, hf.data.table(folder / "rows.csv"), Policy(boards=boards, reserve=0.5, questions=20))
+        Guard.open(store, hf.data.table(folder / "rows.csv"), Policy(boards=boards, questions=20))
     settings: dict[str, Any] = {"ledger": "ledger.db", "rows": "rows.csv", "board": "checked"}
     (folder / "holdfast.json").write_text(json.dumps(settings))
     return folder
@@ -74,7 +77,7 @@ def test_the_program_runs_as_the_platform_runs_it(host: Path, tmp_path: Path) ->
 
 
 def test_evalai_gets_one_entry_for_its_split(host: Path, tmp_path: Path) -> None:
-    settings = json.loads((host / "holdfast.json").read_text()) | {"boards": {"dev": "open"}, "split": "test"}
+    settings = json.loads((host / "holdfast.json").read_text()) | {"boards": {"dev": "climb"}, "split": "test"}
     (host / "holdfast.json").write_text(json.dumps(settings))
     sent = tmp_path / "user.csv"
     sent.write_text(predictions(5))
@@ -83,7 +86,7 @@ def test_evalai_gets_one_entry_for_its_split(host: Path, tmp_path: Path) -> None
     )
     (entry,) = told["result"]
     assert entry["test"]["Score"] == pytest.approx(0.8, abs=0.05)
-    assert entry["test"]["Certified"] == 0.0, "a plain score"
+    assert entry["test"]["Certified"] == 1.0
     other = evaluate(str(host / "holdfast.json"), str(sent), "final_phase")
     assert other["result"][0]["test"]["Certified"] == 1.0
     with open_store(host / "ledger.db") as store:
@@ -102,3 +105,63 @@ def test_what_is_wrong_is_said_and_spends_nothing(host: Path, tmp_path: Path) ->
         (host / "holdfast.json").write_text(json.dumps(wrong))
         with pytest.raises(InvalidParameter, match="must"):
             score_folder(given, tmp_path / "output")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
+    """A server with a contest of one submission each, and the tokens of two teams."""
+    with beside(folder=tmp_path_factory.mktemp("server")) as server:
+        steward = httpx.Client(
+            base_url=server.url + "/api/v1", headers={"Authorization": f"Bearer {server.token}"}, timeout=60
+        )
+        rows = "id,rich\n" + "".join(f"{i},{str(i % 4 == 0).lower()}\n" for i in range(N))
+        kind = {"Content-Type": "text/csv"}
+        sample = steward.post("/samples", params={"name": "rows"}, content=rows, headers=kind).json()["id"]
+        board = {"name": "b", "key": "id", "label": "rich", "metric": "accuracy", "rule": "open", "quota": 1}
+        policy = {"boards": [board], "reserve": 0.5, "final": 1.0}
+        made = steward.post("/guards", json={"name": "contest", "sample": sample, "policy": policy}).json()["id"]
+        tokens = {
+            team: steward.post("/tokens", json={"role": "analyst", "name": team, "guards": [made]}).json()["token"]
+            for team in ("ann", "bob", "cy", "everybody")
+        }
+        yield server.url, tokens
+        steward.close()
+
+
+def test_every_team_of_a_platform_is_a_participant_of_a_server(
+    served: tuple[str, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one token for all, the first team would use up the quota of everybody and have their place."""
+    url, tokens = served
+    monkeypatch.setenv("HOLDFAST_TOKEN", tokens["everybody"])
+    settings: dict[str, Any] = {"server": url, "guard": "contest", "board": "b"}
+    annotation, sent = tmp_path / "annotation.json", tmp_path / "p.csv"
+
+    def submitted(wrong: int, team: int, name: str = "") -> dict[str, Any]:
+        sent.write_text(predictions(wrong))
+        about = {"participant_team": team, "participant_team_name": name}
+        return evaluate(str(annotation), str(sent), "dev", submission_metadata=about)
+
+    annotation.write_text(json.dumps(settings))
+    with pytest.raises(InvalidParameter, match="must say who submits"):
+        submitted(5, 1)
+    annotation.write_text(json.dumps(settings | {"tokens": {"1": tokens["ann"], "The Bobs": tokens["bob"]}}))
+    submitted(5, 1)
+    submitted(6, 2, "The Bobs")
+    with pytest.raises(BudgetExhausted, match="'ann' has made all 1"):
+        submitted(7, 1)
+    with pytest.raises(InvalidParameter, match="must say who submits"):
+        submitted(5, 3, "unknown")
+    host = tmp_path / "input" / "ref"
+    host.mkdir(parents=True)
+    (host / "holdfast.json").write_text(json.dumps(settings))
+    with pytest.raises(InvalidParameter, match="must say who submits"):
+        score_folder(send(host, predictions(8)), tmp_path / "output")
+    score_folder(send(host, predictions(8), {"token": tokens["cy"]}), tmp_path / "output")
+    with hf.connect(url, tokens["ann"]) as connection:
+        assert connection.guard().contest().finalists == ("ann", "bob", "cy")
+    (host / "holdfast.json").write_text(json.dumps(settings | {"one_participant": True}))
+    (host.parent / "res" / "claim.json").unlink()
+    score_folder(send(host, predictions(9)), tmp_path / "output")
+    with hf.connect(url, tokens["ann"]) as connection:
+        assert connection.guard().contest().participants == 4

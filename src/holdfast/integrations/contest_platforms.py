@@ -4,8 +4,11 @@ Both platforms call a program of the host with a file of predictions and show wh
 the file to a guard, which shows what the rule of its board allows, and the platform shows that. Where the guard is, is
 said by a small JSON file that the host puts next to the reference data:
 
-- `{"server": "https://...", "guard": "contest", "board": "income"}`: a guard of a server, whose token is in the
-  environment variable `HOLDFAST_TOKEN`;
+- `{"server": "https://...", "guard": "contest", "board": "income", "tokens": {"7": "hf_..."}}`: a guard of a server,
+  and the token of each participant. A server knows participants by their tokens alone. EvalAI says which team submits,
+  so `tokens` has the token of each by its number or its name. Codabench tells its programs nothing about who submits, so
+  participants send their own token along in `claim.json`. With `"one_participant": true` everything that is sent
+  counts as that of the token in the environment variable `HOLDFAST_TOKEN`, with one quota and one place;
 - `{"ledger": "postgresql://... or a file", "rows": "rows.csv", "board": "income"}`: a ledger, and the hidden rows; a
   path that is not absolute is counted from the JSON file. Platforms throw their containers away, so a ledger in a file
   must be on a volume that stays.
@@ -30,18 +33,26 @@ from holdfast.guard.analyst import AnalystGuard
 SETTINGS = "holdfast.json"
 """The file next to the reference data that says where the guard is."""
 CLAIM = "claim.json"
-"""A file that a participant may send along: `{"guess": 0.8, "name": "my first"}`."""
+"""A file that a participant may send along: `{"guess": 0.8, "name": "my first", "token": "hf_..."}`."""
 FORMATS = (".csv", ".parquet", ".json")
-_KNOWN = {"server", "guard", "ledger", "rows", "board", "boards", "split", "analyst"}
+_KNOWN = {"server", "guard", "ledger", "rows", "board", "boards", "split", "analyst", "tokens", "one_participant"}
 
 
 @contextmanager
-def guard_of(settings: Mapping[str, Any], folder: Path, analyst: str) -> Iterator[AnalystGuard]:
-    """The guard that the settings name, as one participant asks it."""
+def guard_of(
+    settings: Mapping[str, Any], folder: Path, analyst: str, token: str | None = None
+) -> Iterator[AnalystGuard]:
+    """The guard that the settings name, as one participant asks it: under a name, or on a server with a token."""
     if settings.get("server") is not None:
         from holdfast.client import connect
 
-        with connect(settings["server"], guard=settings.get("guard")) as connection:
+        if token is None and settings.get("one_participant") is not True:
+            raise InvalidParameter(
+                f"{SETTINGS} must say who submits where it names a server: tokens with that of each team (EvalAI), or "
+                f"{CLAIM} with the participant's own token (Codabench); with one_participant: true everybody counts as "
+                "one participant. Nothing was spent"
+            )
+        with connect(settings["server"], token, guard=settings.get("guard")) as connection:
             yield connection.guard()
         return
     from holdfast.data import table
@@ -64,6 +75,11 @@ def read_settings(path: Path) -> dict[str, Any]:
         raise InvalidParameter(f"{path.name} must be an object with some of {', '.join(sorted(_KNOWN))}")
     if settings.get("server") is None and not {"ledger", "rows"} <= set(settings):
         raise InvalidParameter(f"{path.name} must name a server, or a ledger and rows")
+    tokens = settings.get("tokens", {})
+    if not isinstance(tokens, dict) or not all(isinstance(one, str) for one in tokens.values()):
+        raise InvalidParameter(f"tokens in {path.name} must be an object with the token of each team")
+    if not isinstance(settings.get("one_participant", False), bool):
+        raise InvalidParameter(f"one_participant in {path.name} must be true or false")
     return settings
 
 
@@ -75,6 +91,7 @@ def scored(
     board: str | None,
     analyst: str,
     claim: Mapping[str, Any] | None = None,
+    token: str | None = None,
 ) -> dict[str, Any]:
     """Have a file of predictions scored; what may be shown of it.
 
@@ -85,7 +102,7 @@ def scored(
         in words.
     """
     claimed = claim or {}
-    with guard_of(settings, folder, analyst) as guard:
+    with guard_of(settings, folder, analyst, token) as guard:
         answer = guard.submit(file, board=board, guess=claimed.get("guess"), name=str(claimed.get("name", ""))[:100])
     shown: dict[str, Any] = {}
     if answer.value is not None:
@@ -130,13 +147,17 @@ def score_folder(given: Path, out: Path) -> dict[str, Any]:
         raise InvalidParameter(
             f"the submission must have one file of predictions ({', '.join(FORMATS)}), got {len(files)}"
         )
+    claimed = read_json(claim.read_bytes()) if claim.exists() else {}
+    if not isinstance(claimed, dict) or not isinstance(claimed.get("token", ""), str):
+        raise InvalidParameter(f"{CLAIM} must be an object with guess, name or token, and the token a text")
     found = scored(
         settings,
         reference,
         files[0],
         board=settings.get("board"),
         analyst=str(settings.get("analyst", "codabench")),
-        claim=read_json(claim.read_bytes()) if claim.exists() else None,
+        claim=claimed,
+        token=claimed.get("token"),
     )
     out.mkdir(parents=True, exist_ok=True)
     scores = {name: value for name, value in found.items() if name != "sentence"}
@@ -155,7 +176,8 @@ def evaluate(
     """EvalAI's contract: the annotation file is the settings, and the result has one entry for the split.
 
     `{"boards": {"dev": "income"}}` in the settings names the board of each phase, and `split` what EvalAI calls the
-    split, `test_split` by default. The participant is `participant_team` of the metadata that EvalAI hands over.
+    split, `test_split` by default. The participant is `participant_team` of the metadata that EvalAI hands over; on a
+    server, whose token `tokens` has for this number or for `participant_team_name`.
     `from holdfast.integrations.contest_platforms import evaluate` is all that the host's `main.py` needs.
 
     Examples
@@ -169,13 +191,16 @@ def evaluate(
     settings = read_settings(path)
     boards = settings.get("boards") or {}
     metadata = kwargs.get("submission_metadata")
-    team = metadata.get("participant_team") if isinstance(metadata, Mapping) else None
+    about = metadata if isinstance(metadata, Mapping) else {}
+    team, tokens = about.get("participant_team"), settings.get("tokens", {})
+    names = [str(one) for one in (team, about.get("participant_team_name")) if one is not None]
     found = scored(
         settings,
         path.parent,
         Path(user_submission_file),
         board=boards.get(phase_codename, settings.get("board")),
         analyst=str(settings.get("analyst", "evalai")) if team is None else f"team {team}",
+        token=next((tokens[name] for name in names if name in tokens), None),
     )
     scores = {name.capitalize(): float(value) for name, value in found.items() if name != "sentence"}
     return {"result": [{str(settings.get("split", "test_split")): scores}]}
