@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -30,6 +30,7 @@ from holdfast.guard.scoring.board import Board, chosen
 from holdfast.guard.scoring.metrics import metric_of
 from holdfast.guard.state import GuardState, read_account
 from holdfast.holdout.error_budget import Course
+from holdfast.holdout.final import MOST_FINALISTS
 
 WARN_BELOW = 0.2
 """The host is warned where no more than this part of the questions or of the failures is left, or one."""
@@ -439,7 +440,9 @@ def _stands(
     now, then = (_half_width(state, board, course) for course in (progress.course, Course()))
     ended = progress.finals >= phases
     over = progress.finals > 0 or (policy.failures is not None and progress.failed > policy.failures)
+    labels = tuple(one.label for one in finalists(taken, board))
     warnings = [] if ended else _warnings(state, board, questions, failures, now, then, over)
+    warnings += [] if ended else _crowded(labels, len({one.analyst for one in sent}))
     return Contest(
         board,
         progress.finals + 1,
@@ -449,7 +452,7 @@ def _stands(
         len(sent),
         len({one.analyst for one in sent}),
         sum(not one.shown for one in sent),
-        tuple(one.label for one in finalists(taken, board)),
+        labels,
         None if over or ended else now,
         questions,
         failures,
@@ -465,6 +468,27 @@ def _half_width(state: GuardState, board: Board, course: Course) -> float | None
         return None
     metric = metric_of(board, state.explored)
     return metric.half_width(None, metric.share(share))
+
+
+def _crowded(labels: Sequence[str], participants: int) -> list[str]:
+    """What the host should know of a final that has about as many submissions as can be compared."""
+    most, count = MOST_FINALISTS, len(labels)
+    if participants > (1 - WARN_BELOW) * most:
+        return [
+            f"{participants:,} participants take part. A final compares at most {most:,}: with more it is refused. "
+            "Close the invitations, or split the contest into guards of other rows."
+        ]
+    if count > most:
+        return [
+            f"{count:,} submissions were chosen, and a final compares at most {most:,}: each participant takes part "
+            "with the first one that they named."
+        ]
+    if count > (1 - WARN_BELOW) * most:
+        return [
+            f"{count:,} submissions take part, of at most {most:,}. With more, each participant takes part with the "
+            "first one that they named alone. Fewer `finalists` on the board keep the comparisons sharp."
+        ]
+    return []
 
 
 def _warnings(

@@ -6,8 +6,8 @@ said by a small JSON file that the host puts next to the reference data:
 
 - `{"server": "https://...", "guard": "contest", "board": "income", "tokens": {"7": "hf_..."}}`: a guard of a server,
   and the token of each participant. A server knows participants by their tokens alone. EvalAI says which team submits,
-  so `tokens` has the token of each by its number or its name. Codabench tells its programs nothing about who submits, so
-  participants send their own token along in `claim.json`. With `"one_participant": true` everything that is sent
+  so `tokens` has the token of each by its number or its name. Codabench tells its programs nothing about who submits,
+  so participants send their own token along in `claim.json`. With `"one_participant": true` everything that is sent
   counts as that of the token in the environment variable `HOLDFAST_TOKEN`, with one quota and one place;
 - `{"ledger": "postgresql://... or a file", "rows": "rows.csv", "board": "income"}`: a ledger, and the hidden rows; a
   path that is not absolute is counted from the JSON file. Platforms throw their containers away, so a ledger in a file

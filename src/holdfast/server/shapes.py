@@ -611,6 +611,7 @@ class BoardFacts(BaseModel):
     deadline: list[str] | None = Field(description="Until when submissions are taken, by RFC 9557; one for each phase")
     quota: int | None = Field(description="Submissions of each participant in all")
     daily: int | None = Field(description="Submissions of each participant on one day of UTC")
+    finalists: int = Field(description="Submissions that each participant may choose for a final")
     public: bool = Field(description="Whether everybody sees the board without a token")
 
 

@@ -404,3 +404,48 @@ def test_a_contest_is_read_again_without_reading_its_entries_again(monkeypatch: 
     monkeypatch.setattr(contest_final_module, "_read", lambda *_: pytest.fail("it is kept"))
     monkeypatch.setattr(contest, "_result", lambda *_: pytest.fail("it is kept"))
     assert guard.contest() == before
+
+
+def test_a_board_says_how_many_submissions_each_participant_chooses() -> None:
+    two, three = opened(), opened(boards=[board(finalists=3)])
+    for guard, most in ((two, 2), (three, 3)):
+        sent = [guard.ask(score("b", right_on(0.7, i)), analyst="ann").sequence for i in range(4)]
+        head = guard.ledger.head()
+        with pytest.raises(InvalidParameter, match=f"submissions must be at most {most}"):
+            guard.ask(choose("b", sent), analyst="ann")
+        assert guard.ledger.head() == head
+        assert guard.ask(choose("b", [sent[0], sent[0], *sent[1:most]]), analyst="ann").value == sent[:most]
+        assert len(guard.contest().finalists) == most
+    earlier = {name: value for name, value in board().to_dict().items() if name != "finalists"}
+    assert Board.from_dict(earlier) == board()
+    with pytest.raises(InvalidParameter, match="finalists"):
+        board(finalists=11)
+
+
+def test_where_too_many_were_chosen_each_takes_part_with_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = opened()
+    for i in range(3):
+        sent = [guard.ask(score("b", right_on(part, i)), analyst=f"t{i}").sequence for part in (0.9, 0.6)]
+        guard.ask(choose("b", sent[::-1]), analyst=f"t{i}")
+    assert guard.contest().warnings == ()
+    monkeypatch.setattr(contest, "MOST_FINALISTS", 7)
+    assert "6 submissions take part, of at most 7" in guard.contest().warnings[0]
+    for module in (contest, contest_final_module):
+        monkeypatch.setattr(module, "MOST_FINALISTS", 5)
+    assert "takes part with the first one" in guard.contest().warnings[0]
+    taken = guard.ask(contest_final("b"), analyst="host").details["finalists"]
+    assert [one["label"] for one in taken] == ["t0", "t1", "t2"]
+    assert [one["sequence"] for one in taken] == [3, 6, 9], "the one that was named first, though it was shown worse"
+
+
+def test_more_participants_than_a_final_compares_are_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = opened()
+    for i in range(3):
+        guard.ask(score("b", right_on(0.7, i)), analyst=f"t{i}")
+    monkeypatch.setattr(contest, "MOST_FINALISTS", 3)
+    assert "3 participants take part" in guard.contest().warnings[0]
+    monkeypatch.setattr(contest_final_module, "MOST_FINALISTS", 2)
+    head = guard.ledger.head()
+    with pytest.raises(QuestionRefused, match="at most 2 participants, got 3; nothing was spent"):
+        guard.ask(contest_final("b"), analyst="host")
+    assert guard.ledger.head() == head

@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
     from holdfast.guard.state import Progress
 
-MOST_CHOSEN = 10
-"""Submissions of one participant that may take part in a final."""
-
 
 @dataclass(frozen=True)
 class Choose(Question):
     """Choose which of your submissions take part in the final of a contest. Your latest choice before the final counts.
 
-    After the deadline of the phase no choice is taken.
+    A board takes two of each participant, unless its `finalists` says another number. Name the most important one
+    first: where all that were chosen would be too many, it takes part alone. After the deadline of the phase no choice
+    is taken.
 
     Examples
     --------
@@ -55,7 +54,8 @@ class Choose(Question):
         Any,
         NumbersInput(
             label="Submissions",
-            help="The entry numbers of your submissions, at most ten, separated by commas.",
+            help="The entry numbers of your submissions, the most important one first, separated by commas: at most as "
+            "many as the board takes of each participant (two, unless it says another number).",
             argument=True,
         ),
     ]
@@ -66,11 +66,18 @@ class Choose(Question):
             raise QuestionRefused(
                 "this guard reserves no rows for a final of its leaderboards, so there are no submissions to choose"
             )
-        given = self.submissions
-        if isinstance(given, (str, bytes)) or not isinstance(given, (list, tuple)) or not 0 < len(given) <= MOST_CHOSEN:
-            raise InvalidParameter(f"submissions must be a list of 1 to {MOST_CHOSEN} entries of your own submissions")
-        entries = [arguments.whole("submissions", one, at_least=1) for one in given]
-        return Choosing(policy.board(self.board), list(dict.fromkeys(entries)))
+        board, given = policy.board(self.board), self.submissions
+        if isinstance(given, (str, bytes)) or not isinstance(given, (list, tuple)) or not given:
+            raise InvalidParameter(
+                f"submissions must be a list of 1 to {board.finalists} entries of your own submissions"
+            )
+        entries = list(dict.fromkeys(arguments.whole("submissions", one, at_least=1) for one in given))
+        if len(entries) > board.finalists:
+            raise InvalidParameter(
+                f"submissions must be at most {board.finalists}, as many as the board {board.name!r} takes of each "
+                f"participant, got {len(entries)}; nothing was spent"
+            )
+        return Choosing(board, entries)
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:

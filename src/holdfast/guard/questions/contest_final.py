@@ -34,7 +34,7 @@ from holdfast.guard.questions.fields import ChoiceInput, NumberInput, TextInput
 from holdfast.guard.questions.reveal import Ending, revealed_words
 from holdfast.guard.questions.score import ASSUMPTION
 from holdfast.guard.questions.words import ends, number
-from holdfast.guard.scoring.board import Board, Metric
+from holdfast.guard.scoring.board import MOST_CHOSEN, Board, Metric
 from holdfast.guard.scoring.kept import is_kept, kept_in
 from holdfast.guard.scoring.metrics import PairMetric, metric_of
 from holdfast.guard.scoring.tally import RowTally, Tally, tally
@@ -203,12 +203,14 @@ class ContestFinale(Ending):
         self._look_back(entries)
         taken = ledger.look(lambda view: [intake_of(view, entry) for entry in entries])
         self._finalists = finalists(taken, self._board, self._default)
+        if len(self._finalists) > MOST_FINALISTS:
+            self._finalists = finalists(taken, self._board, self._default, most=1)
         if not self._finalists:
             raise QuestionRefused(f"nobody submitted predictions to the board {self._board.name!r}; nothing was spent")
         if len(self._finalists) > MOST_FINALISTS:
             raise QuestionRefused(
-                f"at most {MOST_FINALISTS} submissions can take part in a final, got {len(self._finalists)}: nothing "
-                "was spent"
+                f"a final compares at most {MOST_FINALISTS:,} participants, got {len(self._finalists):,}; nothing was "
+                "spent"
             )
         self._tallies, self._others = [], {}
         for one in self._finalists:
@@ -443,9 +445,12 @@ def _read(view: View, entry: Entry) -> Intake | None:
     )
 
 
-def finalists(taken: Iterable[Intake | None], board: Board, default: str = "best") -> tuple[Finalist, ...]:
+def finalists(
+    taken: Iterable[Intake | None], board: Board, default: str = "best", most: int = MOST_CHOSEN
+) -> tuple[Finalist, ...]:
     """Return who takes part in the next final of a board with which submissions, by what was chosen so far. Public.
 
+    Of each participant at most the first `most` that they chose take part: one, where all would be too many to compare.
     A submission of predictions takes part; a model does not, because its predictions are not kept.
     """
     sent: dict[str, dict[int, Intake]] = {}
@@ -459,7 +464,7 @@ def finalists(taken: Iterable[Intake | None], board: Board, default: str = "best
             sent.setdefault(one.analyst, {})[one.sequence] = one
     found: list[Finalist] = []
     for analyst, own in sorted(sent.items()):
-        numbers = chosen.get(analyst) or (_default(own, board, default),)
+        numbers = (chosen.get(analyst) or (_default(own, board, default),))[:most]
         for number_ in numbers:
             entry = own[number_]
             label = analyst if len(numbers) == 1 else f"{analyst}: {entry.name or f'entry {number_}'}"

@@ -51,6 +51,8 @@ OF_EXPRESSIONS = ("mean", "ratio")
 MOST_CLASSES = 200
 _BINARY = ("log-loss", "brier", "auc", "f1")
 _LONGEST_NAME = 100
+MOST_CHOSEN = 10
+"""Submissions of one participant that a board can let take part in a final."""
 _MOST_STEPS = 10_000
 
 
@@ -125,6 +127,9 @@ class Board:
     quota, daily : int, optional
         How many submissions each participant may make in all, and on one day of UTC. The same submission again is
         free and counts once.
+    finalists : int
+        How many submissions each participant may choose for a final, at most 10. Every one more makes the final's
+        comparisons a little wider for everybody.
     public : bool
         Whether a server shows the board and the results of its finals to everybody, without a token. Names of
         participants are public then.
@@ -163,6 +168,7 @@ class Board:
     deadline: Sequence[str] | str | None = None
     quota: int | None = None
     daily: int | None = None
+    finalists: int = 2
     public: bool = False
 
     def __post_init__(self) -> None:
@@ -195,6 +201,7 @@ class Board:
         for name in ("quota", "daily"):
             most = getattr(self, name)
             put(self, name, None if most is None else arguments.whole(name, most, at_least=1, at_most=10**6))
+        put(self, "finalists", arguments.whole("finalists", self.finalists, at_least=1, at_most=MOST_CHOSEN))
         self._check_range()
         self._check_classes()
         self._check_expressions()
