@@ -15,6 +15,7 @@ import pytest
 import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.cli.main import run
+from holdfast.guard import Board
 from holdfast.guard.guard import Guard
 from holdfast.guard.ledger.opening import open_store
 from holdfast.guard.ledger.receipts import SigningKey
@@ -23,6 +24,52 @@ from holdfast.guard.policy import Policy
 from holdfast.guard.replay import GuardReplay
 
 POLICY = Policy(privacy=PureDP(0.05), spend=PureDP(0.01), analysts={"ann": 0.5, "bob": 1.0})
+
+
+def test_the_exported_result_of_a_contest_is_checked_against_its_signature(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The signature, and that every table of the file is what was signed."""
+    rows = {"id": np.arange(2000), "y": np.arange(2000) % 3 == 0}
+    board = Board("b", key="id", label="y", metric="accuracy", rule="open", classes=[False, True], also=["kappa"])
+    with open_store(tmp_path / "ledger.db", new_key=True) as store:
+        guard = Guard.open(store, hf.data.table(rows, engine="numpy"), Policy(boards=[board], reserve=0.5, final=1.0))
+        for who, wrong in (("ann", 7), ("bob", 3), ("cy", 4)):
+            sent = {i: (i % 3 == 0) != (i % wrong == 0) for i in range(2000)}
+            guard.ask(hf.guard.score("b", sent), analyst=who)
+        guard.ask(hf.guard.contest_final("b"), analyst="host")
+        (result,) = guard.contest().results
+    assert result.receipt is not None
+    whole, page = json.loads(result.to_json()), result.to_html()
+
+    def status(what: Any, *more: str) -> int:
+        file = tmp_path / ("result.html" if isinstance(what, str) else "result.json")
+        file.write_text(what if isinstance(what, str) else json.dumps(what))
+        return run(["verify", str(file), *more])
+
+    key = result.receipt["public_key"]
+    assert (status(whole), status(page), status(whole, "--public-key", key)) == (0, 0, 0)
+    assert "fit each other" in capsys.readouterr().out
+    assert status(whole, "--public-key", "0" * 64) == 1
+    places = whole["places"]
+    changed = [
+        whole | {"places": [places[0] | {"value": 0.99}, *places[1:]]},
+        whole | {"places": [places[1] | {"label": "ann"}, *places[1:]]},
+        whole | {"better": []},
+        whole | {"confidence": 0.99},
+        whole | {"also": {}},
+        whole | {"receipt": whole["receipt"] | {"answer": whole["receipt"]["answer"] | {"value": {}}}},
+        whole | {"receipt": whole["receipt"] | {"sequence": 9}, "sequence": 9},
+        page.replace("ann", "eve"),
+        page.replace("<td class=n>", "<td class=n>0", 1),
+    ]
+    for one in changed:
+        assert one not in (whole, page)
+        assert status(one) in (1, 2), one
+    assert status(whole | {"certified": False}) == 0, "an overlap was found later"
+    assert status(whole | {"receipt": None}) == 2
+    assert "no key" in capsys.readouterr().err
+    assert status("<p>nothing</p>") == 2
 
 
 @pytest.fixture

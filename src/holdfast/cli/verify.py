@@ -1,10 +1,10 @@
-"""`holdfast verify`: checks ledgers and receipts offline."""
+"""`holdfast verify`: checks ledgers, receipts and results of contests offline."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,9 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     ledger: str = typer.Argument(
-        ..., help="A ledger file, a postgresql:// address, or an export in JSON; with --head, a receipt."
+        ...,
+        help="A ledger file, a postgresql:// address, an export in JSON, or the result of a contest (.json or .html); "
+        "with --head, a receipt.",
     ),
     receipt: list[Path] = typer.Option(  # noqa: B008
         [],
@@ -56,11 +58,15 @@ def verify(
     workers: int = typer.Option(None, "--workers", help="Number of processes to use (default: one per processor)."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Check a ledger's chain, its arithmetic and receipts; exit status 1 when something is wrong."""
+    """Check a ledger's chain, arithmetic and receipts, or a contest's result; exit status 1 when something is wrong."""
     if (head is None) != (proof is None):
         raise InvalidParameter("--head (a published head) and --proof (the proof for it) must be given together")
     if head is not None:
         _verify_receipts(Path(ledger), head, proof, public_key, as_json)
+        return
+    result = _result_in(Path(ledger))
+    if result is not None:
+        _verify_result(result, public_key, as_json)
         return
     if (checkpoint is None) != (signing_key is None):
         raise InvalidParameter("--checkpoint and --signing-key must be given together, because a checkpoint is signed")
@@ -124,6 +130,46 @@ def _verify_receipts(path: Path, head: Path, proof: Path, public_key: str | None
         )
     if problems:
         raise HoldfastError(f"the receipt could not be verified: {problems[0]}")
+
+
+def _result_in(path: Path) -> Mapping[str, Any] | str | None:
+    """The exported result of a contest that a file holds; None for everything else."""
+    kind = path.suffix.lower()
+    if kind not in (".json", ".html") or not path.is_file():
+        return None
+    text = path.read_text("utf-8", "replace")
+    if kind == ".html":
+        return text
+    if '"places"' not in text:
+        return None
+    plain = _json(path)
+    return plain if isinstance(plain, Mapping) and {"places", "better", "receipt"} <= set(plain) else None
+
+
+def _verify_result(plain: Mapping[str, Any] | str, public_key: str | None, as_json: bool) -> None:
+    """Check the signature of a contest's result, and that it shows what was signed."""
+    with named_extras("guard"):
+        from holdfast.guard.contest import signed_result
+        from holdfast.guard.ledger.receipts import check_public
+
+    trusted = None if public_key is None else check_public("public_key", public_key)
+    found, problems = signed_result(plain, trusted)
+    if as_json:
+        output.print_json({"ok": not problems, "findings": problems})
+    else:
+        assert found.receipt is not None
+        trust = "as given" if public_key else "by its own word; --public-key makes sure"
+        output.facts(
+            "Not the result that was signed" if problems else "The result that was signed",
+            [
+                ("result", found.summary),
+                ("entry", f"{found.sequence:,} of {found.dataset}"),
+                ("signed by", f"{found.receipt['public_key']} ({trust})"),
+                ("signature, tables", "; ".join(problems) or "fit each other"),
+            ],
+        )
+    if problems:
+        raise HoldfastError(f"the result could not be verified: {problems[0]}")
 
 
 def _write(path: Path, found: Verification) -> None:

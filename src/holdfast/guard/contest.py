@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
+from html import escape, unescape
 from typing import Any, Self
 
 from holdfast.core.strict_json import to_json
@@ -233,15 +234,23 @@ def result_of(entry: Entry, state: GuardState, ledger: Ledger) -> ContestResult:
     name = entry.hash, None if ledger.key is None else ledger.key.public, doubt
     made = _RESULTS.get(name)
     if made is None:
-        made = _result(entry, doubt, state.policy.confidence, ledger)
+        made = _result(entry, doubt, ledger)
         while len(_RESULTS) >= _MOST_RESULTS:
             _RESULTS.pop(next(iter(_RESULTS)), None)
         _RESULTS[name] = made
     return made
 
 
-def _result(entry: Entry, doubt: bool, confidence: float, ledger: Ledger) -> ContestResult:
+def _result(entry: Entry, doubt: bool, ledger: Ledger) -> ContestResult:
     answer = entry.body["answer"]
+    signs = ledger.key is not None and not answer["details"].get("revealed")
+    receipt = Receipt.of(entry, ledger.key).to_dict() if ledger.key is not None and signs else None
+    made = _from_answer(answer, entry.dataset, entry.sequence, entry.hash, entry.time)
+    return replace(made, certified=made.certified and not doubt, receipt=receipt)
+
+
+def _from_answer(answer: Mapping[str, Any], dataset: str, sequence: int, hash_: str, time: str) -> ContestResult:
+    """What the answer of a final says, as an entry or a receipt has it."""
     details = answer["details"]
     winners = Counter(first for first, _ in details["better"])
     rising, values = details["rising"], answer["value"]
@@ -271,19 +280,90 @@ def _result(entry: Entry, doubt: bool, confidence: float, ledger: Ledger) -> Con
         details["phase"],
         details["phases"],
         details["n"],
-        confidence,
+        answer["guarantee"]["parameters"]["confidence"],
         tuple(sorted(places, key=order)),
         tuple((first, second) for first, second in details["better"]),
-        answer["guarantee"]["certified"] and not doubt,
+        answer["guarantee"]["certified"],
         answer["guarantee"]["assumption"],
-        entry.time,
-        entry.dataset,
-        entry.sequence,
-        entry.hash,
+        time,
+        dataset,
+        sequence,
+        hash_,
         details["also"],
-        None if ledger.key is None or details.get("revealed") else Receipt.of(entry, ledger.key).to_dict(),
+        None,
         details.get("late", 0),
     )
+
+
+def signed_result(plain: Mapping[str, Any] | str, public_key: str | None = None) -> tuple[ContestResult, list[str]]:
+    """Read an exported result, and what is wrong with it: its signature, or what it says of the signed answer.
+
+    Parameters
+    ----------
+    plain : mapping or str
+        What `ContestResult.to_dict` wrote, or the text of a page that `to_html` wrote.
+    public_key : str, optional
+        The key that must have signed it.
+
+    Returns
+    -------
+    ContestResult, list of str
+        The result as its receipt says it, and findings: none where the signature is right and everything that the
+        file shows is what was signed. The time is part of the entry, and is not in the receipt.
+
+    Raises
+    ------
+    InvalidParameter
+        It is no exported result, or it holds no receipt.
+
+    Examples
+    --------
+    >>> signed_result({"places": []})
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: a contest's result must be what `to_dict` wrote
+    """
+    shown = None if isinstance(plain, str) else ContestResult.from_dict(plain)
+    receipt = _receipt_on(plain) if isinstance(plain, str) else Receipt.from_dict(_signed_part(shown))
+    try:
+        signed = _from_answer(receipt.answer, receipt.dataset, receipt.sequence, receipt.hash, "")
+    except (KeyError, TypeError, ValueError):
+        raise InvalidParameter("the receipt must be that of a contest's final") from None
+    found = []
+    if not receipt.is_signed():
+        found.append("the signature of the receipt is not that of its key")
+    if public_key is not None and receipt.public_key != public_key:
+        found.append("the receipt is signed with another key than --public-key")
+    if isinstance(plain, str):
+        time = re.search(r"</code>, ([0-9T:.+-]*)\.</p>", plain)
+        made = replace(signed, receipt=receipt.to_dict(), time="" if time is None else time[1])
+        if plain not in (made.to_html(), replace(made, certified=False).to_html()):
+            found.append("the page is not the one that this version makes of its receipt; check the JSON form")
+        return made, found
+    assert shown is not None
+    for name in ContestResult.__dataclass_fields__:
+        if name not in ("time", "receipt", "certified") and getattr(shown, name) != getattr(signed, name):
+            found.append(f"{name} is another than the signed answer has")
+    if shown.certified and not signed.certified:
+        found.append("it is called certified, and the signed answer is not")
+    return shown, found
+
+
+def _signed_part(shown: ContestResult | None) -> Mapping[str, Any]:
+    if shown is None or shown.receipt is None:
+        raise InvalidParameter("the result must hold a receipt: its ledger had no key, so nothing was signed")
+    return shown.receipt
+
+
+def _receipt_on(page: str) -> Receipt:
+    """The receipt that a page holds."""
+    found = re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)
+    if found is None:
+        raise InvalidParameter("the page must hold a receipt: verify the JSON form of the result")
+    try:
+        return Receipt.from_dict(json.loads(unescape(found[1])))
+    except (ValueError, RecursionError):
+        raise InvalidParameter("the page must hold a receipt in JSON") from None
 
 
 def revealed(ledger: Ledger, board: str | None = None) -> list[dict[str, Any]]:
@@ -592,9 +672,13 @@ def _also(result: ContestResult) -> str:
 def _signature(receipt: Mapping[str, Any], whole: bool) -> str:
     signed = f"<p class=soft>Signed with the key <code>{escape(str(receipt['public_key']))}</code>. "
     if not whole:
-        return f"{signed}The receipt is in the JSON form of this result.</p>"
+        return (
+            f"{signed}The receipt is in the JSON form of this result: save it and check it with <code>holdfast verify "
+            "FILE</code>.</p>"
+        )
     return (
-        f"{signed}Save the receipt and check it with <code>holdfast verify</code>.</p><details><summary>The receipt"
+        f"{signed}Save this page, or its JSON form, and check it with <code>holdfast verify FILE</code>: the signature "
+        "and that the tables are what was signed.</p><details><summary>The receipt"
         f"</summary><pre>{escape(json.dumps(receipt, indent=1))}</pre></details>"
     )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from holdfast.cli.main import run
 from holdfast.guard.ledger.receipts import Receipt
 from tests.server.live import Live
 from tests.server.pages.test_session import issue
@@ -96,6 +98,28 @@ def test_a_contest_from_submissions_to_the_signed_result(live: Live, guard: dict
         exported = visitor.get(f"/guards/{guard['id']}/result", params={"board": "income", "as": "json"})
         assert json.loads(exported.text)["hash"] == result["hash"]
         visitor.close()
+
+
+def test_a_public_result_is_verified_with_the_public_head_and_proof(live: Live, tmp_path: Path) -> None:
+    rows = "".join(f"{line}\n" for line in ROWS.replace("score", "open").splitlines()[:-300])
+    policy = {"boards": [BOARD | {"public": True}], "reserve": 0.5, "final": 1.0}
+    made = live.guard("public contest", policy, rows)
+    at = f"/public/{made['id']}"
+    with live.analyst("dee") as dee, live.client() as steward:
+        sent(dee, made, 5, "one")
+        question = {"kind": "contest_final", "board": "income"}
+        assert steward.post(f"/api/v1/guards/{made['id']}/ask", json={"question": question}).status_code == 200
+    with httpx.Client(base_url=live.url, timeout=30) as anybody:
+        for name, address in (("result", "/result?as=json"), ("head", "/head"), ("proof", "/proof")):
+            (tmp_path / f"{name}.json").write_text(anybody.get(at + address).raise_for_status().text)
+        (tmp_path / "result.html").write_text(anybody.get(f"{at}/result").text)
+        assert anybody.get(f"{at}/proof?size=x").status_code == 422
+        assert anybody.get(f"{at}/proof?phase=2").status_code == 404
+        assert "signed head" in anybody.get(at).text
+    result, head, proof = (str(tmp_path / f"{name}.json") for name in ("result", "head", "proof"))
+    assert run(["verify", result]) == 0
+    assert run(["verify", str(tmp_path / "result.html")]) == 0
+    assert run(["verify", result, "--head", head, "--proof", proof]) == 0
 
 
 def test_a_full_budget_is_told_to_the_host_and_takes_submissions(live: Live, host: Visitor) -> None:

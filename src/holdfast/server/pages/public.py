@@ -12,13 +12,14 @@ from typing import Any, TypeVar
 
 from fastapi import Request, Response
 
+from holdfast.errors import InvalidParameter
 from holdfast.guard.contest import Contest, contest
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.policy import Policy
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.state import GuardState
 from holdfast.server.auth.tokens import Caller
-from holdfast.server.http import Problem
+from holdfast.server.http import Problem, StrictJSON
 from holdfast.server.pages.boards import METRICS, chosen_result, contest_times, exported, result_response, view
 from holdfast.server.pages.rendering import page_router, show, visitor
 from holdfast.server.state import Server, server_of
@@ -105,6 +106,34 @@ async def public_leaderboard(request: Request, guard: str, kind: str) -> Respons
             lambda: scores_of(server, ledger).leaderboard(board.name, most=5_000),
         )
         return exported(found, kind, f"leaderboard of {board.name}")
+
+    return await server.work(work)
+
+
+@router.get("/public/{guard}/head")
+async def public_head(request: Request, guard: str) -> Response:
+    """The signed head of the ledger, to be kept: nothing in it can be changed unnoticed after that."""
+    server = server_of(request)
+
+    def work() -> Response:
+        ledger, _, _ = _found(server, guard, None)
+        return StrictJSON(_kept(server, guard, "", "head", lambda: ledger.tree_head().to_dict()))
+
+    return await server.work(work)
+
+
+@router.get("/public/{guard}/proof")
+async def public_proof(request: Request, guard: str) -> Response:
+    """The path from the result of a final, `?board=&phase=`, to the head of `size` entries, all if not given."""
+    server, asked = server_of(request), request.query_params
+
+    def work() -> Response:
+        ledger, policy, board = _found(server, guard, asked.get("board"))
+        result = chosen_result(_contest(server, guard, ledger, policy, board), asked.get("phase"))
+        size = asked.get("size")
+        if size is not None and not (size.isascii() and size.isdigit() and len(size) < 16):
+            raise InvalidParameter("size must be the number of entries of a head")
+        return StrictJSON(ledger.inclusion(result.sequence, None if size is None else int(size)).to_dict())
 
     return await server.work(work)
 
