@@ -71,6 +71,20 @@ def test_names_of_tokens_and_of_an_identity_provider_are_not_given_away(
     assert join(live, to_named, "zoe").status_code == 201
 
 
+def test_a_name_that_looks_like_another_is_not_given(live: Live, guard: dict[str, Any], steward: httpx.Client) -> None:
+    made = invited(steward, guard, places=4)["invitation"]
+    first = join(live, made, "Ida Blum  ")
+    assert first.status_code == 201, first.text
+    assert first.json()["name"] == "Ida Blum"
+    live.analyst("Strasse").close()
+    for name in ("ida blum", "IDA BLUM", "Ida Blum ", "Stra\u00dfe"):
+        refused = join(live, made, name)
+        assert (refused.status_code, refused.json()["code"]) == (409, "name-taken"), name
+    assert join(live, made, "Ida Blume").status_code == 201
+    listed = steward.get(f"/api/v1/guards/{guard['id']}/invitations").json()["participants"]
+    assert [one["name"] for one in listed if one["name"].startswith("Ida")] == ["Ida Blum", "Ida Blume"]
+
+
 def test_mates_share_a_name_and_nobody_else_may_invite_them(
     live: Live, guard: dict[str, Any], steward: httpx.Client
 ) -> None:

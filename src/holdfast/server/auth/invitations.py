@@ -13,11 +13,12 @@ import hmac
 import json
 import re
 import secrets
+import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import insert, update
+from sqlalchemy import insert, select, update
 
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
@@ -107,12 +108,12 @@ class Invitations:
     def join(self, text: str, name: str | None, days: float) -> tuple[str, str, str]:
         """Let somebody in: the text of their token, their name, and the guard.
 
-        A name that somebody has at this guard is refused, so that nobody takes part as another. Nothing is used up
-        by what is refused.
+        A name that somebody has at this guard is refused, and one that looks like it, so that nobody takes part as
+        another. Blanks around a name are left out. Nothing is used up by what is refused.
         """
         row = self._good(text)
         guard, team = row["guard"], row["name"]
-        whose = team if team is not None else name
+        whose = team if team is not None else (name or "").strip()
         if not whose:
             raise InvalidParameter("name must be given: what you are called on the leaderboard")
         if team is None:
@@ -127,6 +128,9 @@ class Invitations:
                 if not connection.execute(taken.values(used=INVITATIONS.c.used + 1)).rowcount:
                     raise _used_up()
                 if team is None:
+                    known = connection.scalars(select(PARTICIPANTS.c.name).where(PARTICIPANTS.c.guard == guard))
+                    if any(_looks(whose) == _looks(one) for one in known):  # another place was taken just now
+                        raise Taken
                     values = {"id": secrets.token_hex(8), "guard": guard, "name": whose, "created": now()}
                     connection.execute(insert(PARTICIPANTS).values(values))
         except Taken:
@@ -155,9 +159,20 @@ class Invitations:
             raise InvalidParameter(f"name must not begin with {PREFIX}: such names belong to an identity provider")
         if policy.analysts is not None and name not in policy.analysts:
             raise Problem("forbidden", "this guard names its analysts, and this is none of them; ask its steward")
-        for row in self._records.all(TOKENS, name=name):
-            if row["guards"] is None or guard in json.loads(row["guards"]):
+        for row in self._records.all(TOKENS):
+            if _looks(row["name"]) == _looks(name) and (row["guards"] is None or guard in json.loads(row["guards"])):
                 raise _taken(name)
+
+
+def _looks(name: str) -> str:
+    """What a name looks like, by which people are told apart: without case, width, ligatures and outer blanks.
+
+    Examples
+    --------
+    >>> _looks(" Ann ") == _looks("ann") == _looks("\uff21NN"), _looks("ann") == _looks("anna")
+    (True, False)
+    """
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).strip()
 
 
 def _taken(name: str) -> Problem:
