@@ -161,8 +161,26 @@ def test_a_comment_for_a_pull_request(
     assert all(line.count("|") == 7 for line in rows), rows
     assert run(["submit", *place, nobody["csv"], *how, "--comment-file", str(tmp_path / "none" / "c.md")]) == 2
     assert "--comment-file" in capsys.readouterr().err
-    assert run(["submit", *place, nobody["csv"], *how, "--wait", "5"]) == 2
-    assert "--wait" in capsys.readouterr().err
+    assert "Intervals hold together with 95% confidence" in text
+    assert run(["submit", *place, nobody["csv"], *how, "--wait", "5"]) == 0, "there is nothing to wait for"
+    wrong = ["--board", "income", "--comment-file", str(comment)]
+    assert run(["submit", *place, nobody["csv"], *wrong]) == 2
+    assert comment.read_text().startswith("### Not scored\n\nguess must be given")
+
+
+def test_a_comment_on_an_open_board_claims_no_intervals(
+    nobody: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, policy, comment = (tmp_path / name for name in ("rows.csv", "policy.json", "comment.md"))
+    rows.write_text("id,rich\n" + "".join(f"{i},{str(i % 4 == 0).lower()}\n" for i in range(N)))
+    board = {"name": "plain", "key": "id", "label": "rich", "metric": "accuracy", "rule": "open"}
+    policy.write_text(json.dumps({"boards": [board], "reserve": 0.5, "final": 1.0}))
+    ledger = str(tmp_path / "open.db")
+    assert run(["guard", "open", ledger, str(rows), "--policy", str(policy)]) == 0
+    assert run(["submit", ledger, str(rows), nobody["csv"], "--comment-file", str(comment)]) == 0
+    text = comment.read_text()
+    assert "Plain scores certify nothing: the final on reserved rows decides." in text
+    assert "hold together" not in text
 
 
 def test_how_long_to_wait_for_a_server(

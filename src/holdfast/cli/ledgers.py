@@ -331,7 +331,7 @@ def analyst_guard(
     steward : bool
         With a ledger: whether the run may be ended for everybody, as whoever has the ledger and the rows may.
     patience : float or None
-        With a server: seconds to try again while it is busy or out of reach; 120 if None.
+        With a server: seconds to try again while it is busy or out of reach; 120 if None. A ledger needs no waiting.
     more : sequence of str
         With a ledger: files with the rows of other epochs.
     """
@@ -346,8 +346,6 @@ def analyst_guard(
         with connect(where, guard=sample, public_key=public_key, patience=seconds) as connection:
             yield connection.guard()
         return
-    if patience is not None:
-        raise InvalidParameter("--wait must be left out with a ledger: it is for a server that is busy")
     if sample is None:
         raise InvalidParameter("the file with the rows must be given after the ledger")
     if public_key is not None:

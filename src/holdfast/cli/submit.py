@@ -11,7 +11,7 @@ from holdfast.cli import ledgers, output
 from holdfast.cli.ask import TOTAL, guarantee_words
 from holdfast.cli.ledgers import stewarded
 from holdfast.core.strict_json import to_json
-from holdfast.errors import InvalidParameter
+from holdfast.errors import HoldfastError, InvalidParameter
 
 if TYPE_CHECKING:
     from holdfast.guard.contest import Contest, ContestPlace
@@ -74,22 +74,33 @@ def submit(
         help="Idempotency key: a retry with the same key counts as the same submission, scored and paid once.",
     ),
     wait: float = typer.Option(
-        None, "--wait", metavar="SECONDS", help="With a server: how long to try again while it is busy or restarting."
+        None,
+        "--wait",
+        metavar="SECONDS",
+        help="With a server: how long to try again while it is busy or restarting; a ledger needs no waiting.",
     ),
     comment_file: Path = typer.Option(  # noqa: B008
-        None, "--comment-file", metavar="FILE", help="Write the score and the leaderboard to this file, as Markdown."
+        None,
+        "--comment-file",
+        metavar="FILE",
+        help="Write the score and the leaderboard, or why the submission was refused, to this file, as Markdown.",
     ),
     as_json: bool = _JSON,
 ) -> None:
     """Have predictions, or a model, scored against hidden labels. The same submission again is free."""
     if comment_file is not None and not comment_file.parent.is_dir():
         raise InvalidParameter(f"--comment-file must be in a folder that is there; {comment_file.parent} is not")
-    with ledgers.analyst_guard(ledger, sample, analyst, patience=wait) as guard:
-        found = guard.submit(
-            file, board=board, guess=guess, tolerance=tolerance, name=name, output=output_name, entry=entry, key=key
-        )
+    try:
+        with ledgers.analyst_guard(ledger, sample, analyst, patience=wait) as guard:
+            found = guard.submit(
+                file, board=board, guess=guess, tolerance=tolerance, name=name, output=output_name, entry=entry, key=key
+            )
+            if comment_file is not None:
+                comment_file.write_text(_comment(found, guard.leaderboard(found.details["board"])), "utf-8")
+    except HoldfastError as error:
         if comment_file is not None:
-            comment_file.write_text(_comment(found, guard.leaderboard(found.details["board"])), "utf-8")
+            comment_file.write_text(f"### Not scored\n\n{_cell(error)}\n", "utf-8")
+        raise
     if as_json:
         output.print_json(found.to_dict())
     else:
@@ -127,7 +138,10 @@ def _comment(found: Any, board: Leaderboard) -> str:
         mark = "this submission" if sequence == str(found.sequence) else ""
         lines.append(f"| {rank} | {score} | {ends} | {analyst} | {name} | {mark} |")
     many = f"{board.submissions} submission{'' if board.submissions == 1 else 's'}"
-    return "\n".join([*lines, "", f"{many}. Intervals hold together with {board.confidence:.0%} confidence.", ""])
+    holds = f"Intervals hold together with {board.confidence:.0%} confidence."
+    if board.board.rule == "open":
+        holds = "Plain scores certify nothing: the final on reserved rows decides."
+    return "\n".join([*lines, "", f"{many}. {holds}", ""])
 
 
 def _cell(value: object) -> str:

@@ -105,6 +105,8 @@ def test_each_phase_has_its_deadline() -> None:
         ("2026-12-01T23:59 Mars/Olympus", "time zone that this machine knows"),
         ("2026-13-01T23:59", "a time such as"),
         (["2026-12-02", "2026-12-01"], "later than the one before"),
+        ("2030-03-31T02:30 Europe/Berlin", "clocks are put forward over it"),
+        ("2030-03-31T02:30[Europe/Berlin]", "clocks are put forward over it"),
         ([], "one for each phase"),
         (3, "one for each phase"),
     ],
@@ -112,6 +114,16 @@ def test_each_phase_has_its_deadline() -> None:
 def test_a_wrong_deadline_is_told(given: object, words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
         board(deadline=given)
+
+
+def test_times_around_a_change_of_clocks_are_taken() -> None:
+    for given, stored in (
+        ("2030-03-31T01:59 Europe/Berlin", "2030-03-31T01:59:00+01:00[Europe/Berlin]"),
+        ("2030-03-31T03:00 Europe/Berlin", "2030-03-31T03:00:00+02:00[Europe/Berlin]"),
+        ("2030-10-27T02:30 Europe/Berlin", "2030-10-27T02:30:00+02:00[Europe/Berlin]"),
+        ("2030-03-31T01:30Z[Europe/Berlin]", "2030-03-31T03:30:00+02:00[Europe/Berlin]"),
+    ):
+        assert board(deadline=given).deadline == (stored,)
 
 
 @pytest.mark.parametrize("name", ["quota", "daily"])

@@ -116,6 +116,8 @@ def test_a_public_result_is_verified_with_the_public_head_and_proof(live: Live, 
         assert anybody.get(f"{at}/proof?size=x").status_code == 422
         assert anybody.get(f"{at}/proof?phase=2").status_code == 404
         assert "signed head" in anybody.get(at).text
+        nothing = anybody.get(f"{at}?board=none", headers={"Accept": "text/html"})
+        assert (nothing.status_code, "token" in nothing.text) == (404, False)
     result, head, proof = (str(tmp_path / f"{name}.json") for name in ("result", "head", "proof"))
     assert run(["verify", result]) == 0
     assert run(["verify", str(tmp_path / "result.html")]) == 0

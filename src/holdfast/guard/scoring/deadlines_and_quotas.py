@@ -46,13 +46,18 @@ def stored_deadline(given: Any) -> str:
         place = UTC if zone is None else ZoneInfo(zone)
         aware = moment.replace(tzinfo=place) if moment.tzinfo is None else moment
         aware = aware if zone is None else aware.astimezone(place)
-        aware.astimezone(UTC)
+        is_there = aware.astimezone(UTC).astimezone(place).replace(tzinfo=None) == aware.replace(tzinfo=None)
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidParameter(f"deadline must be {allowed}, got {text!r}: {str(error)[:100]}") from None
     except KeyError:
         raise InvalidParameter(
             f"deadline must name a time zone that this machine knows, such as Europe/Berlin, got {zone!r}"
         ) from None
+    if zone is not None and not is_there:
+        raise InvalidParameter(
+            f"deadline must be a time that there is in {zone}, got {text!r}: clocks are put forward over it; give one "
+            "before or after, or the time in UTC"
+        )
     return aware.isoformat() + ("" if zone is None else f"[{zone}]")
 
 

@@ -146,6 +146,8 @@ def refused(request: Request, error: Problem | HoldfastError) -> Response:
     if problem.code == "unauthenticated" and request.method == "GET":
         return go(f"/sign-in?next={quote(request.url.path)}")
     title = CODES[problem.code][1]
+    if problem.code == "not-found" and request.url.path.startswith("/public/"):  # nobody has a token there
+        title = "There is nothing public here"
     page = show(request, "problem.html", problem.status, title=title, problem=problem)
     page.headers.update(problem.headers)
     return page
