@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.accounting import GDP
 from holdfast.errors import InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import Guard, Policy
 from holdfast.guard.ledger.verify import verify
@@ -41,6 +43,41 @@ def test_a_policy_of_before_the_theorem_keeps_its_plan(tmp_path: Path, monkeypat
     assert answer.guarantee.theorem in ("interval.scheduled", "interval.posterior-shift")
     old = GaussianAnswers(4000, 30, 0.95, method="earlier").half_width
     assert answer.half_width == pytest.approx(old, rel=1e-3)
+
+
+def test_a_guard_of_the_first_search_under_a_cap_keeps_its_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its stored policy does not say which search made the plan; here it is written as that version wrote it."""
+    free = GaussianAnswers(4000, 30, 0.95)
+    capped = replace(MEANS, privacy=GDP(0.97 * free.mu))
+    now = Policy.to_dict
+
+    def before(self: Policy) -> Mapping[str, Any]:
+        return {name: value for name, value in now(self).items() if name != "cap"}
+
+    ledger, fresh = tmp_path / "ledger.db", tmp_path / "fresh.db"
+    monkeypatch.setattr(Policy, "to_dict", before)
+    Guard.open(ledger, _sample(), capped)
+    monkeypatch.setattr(Policy, "to_dict", now)
+    again = Guard.open(ledger, _sample(), capped)
+    assert again.policy.cap == "earlier"
+    widths = [
+        guard.ask(hf.mean("age < 40")).half_width or 0.0 for guard in (again, Guard.open(fresh, _sample(), capped))
+    ]
+    for width, method in zip(widths, ("earlier", "best"), strict=True):
+        plan = GaussianAnswers(4000, 30, 0.95, method=method, privacy=capped.privacy)  # type: ignore[arg-type]
+        assert width == pytest.approx(plan.half_width, rel=1e-6)
+        assert GaussianAnswers.from_state(plan.state()).width == plan.width
+    assert widths[1] < widths[0]
+    with pytest.raises(InvalidParameter, match="cap"):
+        again.override(capped, "another search")
+    assert verify(ledger, replay=GuardReplay).ok
+    state = {name: value for name, value in plan.state().items() if name != "search"}
+    assert GaussianAnswers.from_state(state).half_width == pytest.approx(widths[0], rel=1e-6)
+    assert Policy.stored(capped.to_dict()) == capped
+    with pytest.raises(InvalidParameter, match="cap"):
+        Policy(cap="other")  # type: ignore[arg-type]
 
 
 def test_a_new_guard_has_the_narrower_plan_and_another_is_refused(tmp_path: Path) -> None:

@@ -100,6 +100,8 @@ def begin(
         policy = replace(policy, repeats=held.policy.repeats)  # a policy of before there was a choice leaves it open
     if policy is not None and began is not None and "plan" not in began.body["policy"]:
         policy = replace(policy, plan=held.policy.plan)  # a guard of before Theorem D goes on with the plan it had
+    if policy is not None and began is not None and "cap" not in began.body["policy"]:
+        policy = replace(policy, cap=held.policy.cap)  # and one of the first search under a cap with that one
     if policy is not None:
         policy = _without_later_kinds(policy, held.policy)
     if policy is not None and policy != held.policy:

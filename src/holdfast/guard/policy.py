@@ -24,6 +24,7 @@ from holdfast.holdout.error_budget import ErrorBudget, reserve_parts
 Accounting = Literal["filter", "odometer"]
 Answers = Literal["mixed", "means"]
 Plan = Literal["identical", "independent", "open", "earlier"]
+Cap = Literal["best", "earlier"]
 Holdout = Literal["guess-and-check", "thresholdout"]
 Repeats = Literal["asker", "everyone"]
 Histories = Literal["together", "separate"]
@@ -62,6 +63,9 @@ class Policy:
         distributed; "independent", rows independent, each of its own distribution; "open", rows as for "identical" and
         no number of questions to commit to: means only, with intervals that grow with their number, up to 100,000;
         "earlier", the plan of guards from before Theorem D, with which they go on.
+    cap : str
+        How the plan of means under a privacy cap is searched: "best" (default), or "earlier", the first such search,
+        with which guards go on that were opened with it.
     questions, failures : int, optional
         Caps on the questions and on failed checks that show a value, fixed and enforced. With planned questions each
         may use the same part of the failure probability; without, they follow a series that never ends.
@@ -144,6 +148,7 @@ class Policy:
     reserve_by: str | None = None
     histories: Histories = "together"
     plan: Plan = "identical"
+    cap: Cap = "best"
     columns: Mapping[str, Any] | None = field(default=None, hash=False)
     all_private: bool = False
 
@@ -154,6 +159,7 @@ class Policy:
         arguments.choice("answers", self.answers, ("mixed", "means"))
         arguments.choice("repeats", self.repeats, ("asker", "everyone"))
         arguments.choice("plan", self.plan, ("identical", "independent", "open", "earlier"))
+        arguments.choice("cap", self.cap, ("best", "earlier"))
         for name, least in (("questions", 1), ("failures", 0)):
             value: Any = getattr(self, name)
             put(self, name, None if value is None else arguments.whole(name, value, at_least=least))
@@ -445,37 +451,37 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data, which `from_dict` reads back exactly."""
-        return (
-            {
-                "confidence": self.confidence,
-                "privacy": None if self.privacy is None else self.privacy.to_dict(),
-                "accounting": self.accounting,
-                "answers": self.answers,
-                "questions": self.questions,
-                "failures": self.failures,
-                "spend": None if self.spend is None else self.spend.to_dict(),
-                "kinds": list(self.kinds or ()),
-                "analysts": None if self.analysts is None else dict(self.analysts),
-                "expires": self.expires,
-                "holdout": self.holdout,
-                "threshold": self.threshold,
-                "overfits": self.overfits,
-                "holdout_spend": None if self.holdout_spend is None else self.holdout_spend.to_dict(),
-                "boards": None if self.boards is None else [board.to_dict() for board in self.boards],
-                "repeats": self.repeats,
-                "final": self.final,
-                "reserve": list(self.reserve_parts),
-                "reserve_by": self.reserve_by,
-                "histories": self.histories,
-                "plan": self.plan,
-            }
-            | (
-                {}
-                if self.columns is None  # ledgers that were written before there were declarations have no such entry
-                else {"columns": {name: column.to_dict() for name, column in self.columns.items()}}
-            )
-            | ({"all_private": True} if self.all_private else {})
-        )
+        plain: dict[str, Any] = {
+            "confidence": self.confidence,
+            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+            "accounting": self.accounting,
+            "answers": self.answers,
+            "questions": self.questions,
+            "failures": self.failures,
+            "spend": None if self.spend is None else self.spend.to_dict(),
+            "kinds": list(self.kinds or ()),
+            "analysts": None if self.analysts is None else dict(self.analysts),
+            "expires": self.expires,
+            "holdout": self.holdout,
+            "threshold": self.threshold,
+            "overfits": self.overfits,
+            "holdout_spend": None if self.holdout_spend is None else self.holdout_spend.to_dict(),
+            "boards": None if self.boards is None else [board.to_dict() for board in self.boards],
+            "repeats": self.repeats,
+            "final": self.final,
+            "reserve": list(self.reserve_parts),
+            "reserve_by": self.reserve_by,
+            "histories": self.histories,
+            "plan": self.plan,
+        }
+        # ledgers that were written before there were capped plans or declarations have no such entries
+        if self.answers == "means" and self.privacy is not None:
+            plain["cap"] = self.cap
+        if self.columns is not None:
+            plain["columns"] = {name: column.to_dict() for name, column in self.columns.items()}
+        if self.all_private:
+            plain["all_private"] = True
+        return plain
 
     @classmethod
     def stored(cls, plain: Mapping[str, Any]) -> Self:
@@ -488,7 +494,9 @@ class Policy:
         >>> found.repeats, found.final, Policy.stored(Policy().to_dict()).final
         ('everyone', 0.0, 0.5)
         """
-        before = {"repeats": "everyone", "final": 0.0, "plan": "earlier"}
+        before: dict[str, Any] = {"repeats": "everyone", "final": 0.0, "plan": "earlier"}
+        if isinstance(plain, Mapping) and plain.get("answers") == "means" and plain.get("privacy") is not None:
+            before["cap"] = "earlier"
         token = _IS_STORED.set(True)
         try:
             return cls.from_dict(before | dict(plain) if isinstance(plain, Mapping) else plain)

@@ -33,6 +33,8 @@ def override_in(transaction: Transaction, policy: Policy, reason: str) -> None:
         raise InvalidParameter("policy must keep answers, because earlier answers are accounted for in that way")
     if policy.answers == "means" and policy.plan != standing.policy.plan:
         raise InvalidParameter(f"policy must keep plan, {standing.policy.plan!r}: answers so far had its noise")
+    if policy.answers == "means" and policy.privacy is not None and policy.cap != standing.policy.cap:
+        raise InvalidParameter(f"policy must keep cap, {standing.policy.cap!r}: answers so far had its noise")
     if standing.policy.has_looks and not policy.has_looks:
         raise InvalidParameter(
             "policy must keep a question without noise in kinds, because only such a policy accounts for what these "

@@ -34,6 +34,20 @@ def test_every_cap_is_kept_and_a_larger_one_is_never_wider(n: int, questions: in
     assert interval.total_mu(widths[-1]) == interval.total_mu(free) < CAPS[-1]
 
 
+@pytest.mark.parametrize(("n", "questions"), [(N, 1000), (100, 10)])
+def test_a_cap_just_below_the_free_plan_costs_little_and_a_looser_one_nothing(n: int, questions: int) -> None:
+    """The earlier search was wider at .999 of the free plan's privacy than at .85 of it, and than the free plan."""
+    free = interval.best_noise(n, questions, BETA)
+    mu = interval.total_mu(free)
+    shares = (0.85, 0.88, 0.9, 0.92, 0.93, 0.95, 0.97, 0.985, 0.999)
+    half = [interval.private_means(n, questions, BETA, c * mu).half_width for c in shares]
+    half.append(free.half_width)
+    assert all(later <= 1.002 * min(half[: place + 1]) for place, later in enumerate(half))
+    before = [interval.private_means(n, questions, BETA, c * mu, method="earlier").half_width for c in (0.85, 0.999)]
+    assert half[0] <= before[0]
+    assert before[1] > 1.04 * free.half_width
+
+
 def test_rows_of_different_laws_are_a_little_wider() -> None:
     alike = interval.private_means(N, K, BETA, 0.0275)
     other = interval.private_means(N, K, BETA, 0.0275, rows="independent")

@@ -26,7 +26,7 @@ from holdfast.inference.answers.noisy import GaussianAnswers
 from holdfast.inference.answers.open_end import OpenAnswers
 
 if TYPE_CHECKING:
-    from holdfast.guard.policy import Policy
+    from holdfast.guard.policy import Cap, Policy
 
 PLANNED = "planned"
 """What a stored check, claim or comparison says of its noise where a plan decided it."""
@@ -45,7 +45,7 @@ def answers_of(policy: Policy, n: int) -> PlannedAnswers:
     (0.0158, True)
     """
     mu = policy.privacy.mu if isinstance(policy.privacy, GDP) else None
-    return planned_answers(n, policy.questions or 1, policy.confidence, policy.plan, mu)
+    return planned_answers(n, policy.questions or 1, policy.confidence, policy.plan, mu, policy.cap)
 
 
 def plan_facts(policy: Policy, n: int) -> dict[str, Any] | None:
@@ -67,8 +67,10 @@ def plan_facts(policy: Policy, n: int) -> dict[str, Any] | None:
 
 
 @lru_cache(maxsize=64)
-def planned_answers(n: int, questions: int, confidence: float, plan: str, mu: float | None = None) -> PlannedAnswers:
-    """Return the method of a policy of means; a guard from before Theorem D keeps the plan it began with.
+def planned_answers(
+    n: int, questions: int, confidence: float, plan: str, mu: float | None = None, cap: Cap = "best"
+) -> PlannedAnswers:
+    """Return the method of a policy of means; a guard of an earlier version keeps the plan it began with.
 
     Examples
     --------
@@ -80,7 +82,9 @@ def planned_answers(n: int, questions: int, confidence: float, plan: str, mu: fl
     if plan == "earlier":
         return GaussianAnswers(n, questions, confidence, method="earlier")
     law: Any = "independent" if plan == "independent" else "identical"
-    return GaussianAnswers(n, questions, confidence, rows=law, privacy=None if mu is None else GDP(mu))
+    if mu is None:
+        return GaussianAnswers(n, questions, confidence, rows=law)
+    return GaussianAnswers(n, questions, confidence, method=cap, rows=law, privacy=GDP(mu))
 
 
 class PlannedMean(Bound):

@@ -174,8 +174,9 @@ class GaussianAnswers(NoisyAnswers):
         Probability that all intervals hold, in (0, 1).
     method : str
         "best" (default): the narrowest of "sign-comparison" (Theorem D), "scheduled" (Theorem B) and "posterior-shift"
-        (Theorem A, constant noise). "earlier": the smaller of the last two, which "best" was before Theorem D; a stored
-        plan of that time goes on with it. The others are the published bounds in their best valid form.
+        (Theorem A, constant noise). "earlier": the smaller of the last two, which "best" was before Theorem D, or with
+        `privacy` the first search under a cap; a stored plan of that time goes on with it. The others are the published
+        bounds in their best valid form.
     rows : str
         What is promised about the rows: "identical" (default), independent and identically distributed; "independent",
         independent, each of its own distribution. Theorem D has a slightly wider form for the latter.
@@ -184,8 +185,9 @@ class GaussianAnswers(NoisyAnswers):
         answers, and are asked together with `means`. The noise is then smaller (Theorem D with rounds); `SplitAnswers`
         with the same rounds is narrower still for few of them.
     privacy : GDP, optional
-        A cap on what all answers together may cost. It is a ceiling: the narrowest plan that keeps it is made, which
-        spends less than the cap where spending more would only widen the intervals. `mu` is what is spent.
+        A cap on what all answers together may cost. It is a ceiling: of the plans that are tried the narrowest is
+        made, which spends less than the cap where spending more would widen the intervals. A looser cap widens no
+        interval by more than a relative 2e-3. `mu` is what is spent.
     source : noise.Source, optional
         Where the randomness comes from; the operating system if not given. `noise.Seeded` for simulations only.
 
@@ -228,7 +230,7 @@ class GaussianAnswers(NoisyAnswers):
         self.rounds = None if rounds is None else arguments.whole("rounds", rounds, at_least=1, at_most=self.questions)
         if self.rounds is not None and self._method != "best":
             raise InvalidParameter(f"method must be 'best' where answers come in rounds, got {self._method!r}")
-        if self.privacy is not None and (self._method != "best" or self.rounds is not None):
+        if self.privacy is not None and (self._method not in ("best", "earlier") or self.rounds is not None):
             raise InvalidParameter("privacy must come with method='best' and without rounds: the cap decides the noise")
         self.width = self._planned()
         self.grid = fine_grid(self.width.least_sigma)
@@ -236,7 +238,8 @@ class GaussianAnswers(NoisyAnswers):
     def _planned(self) -> Width:
         size = self.n, self.questions, self.beta
         if self.privacy is not None:
-            return interval.private_means(*size, self.privacy.mu, rows=self.rows)
+            search: Literal["best", "earlier"] = "earlier" if self._method == "earlier" else "best"
+            return interval.private_means(*size, self.privacy.mu, rows=self.rows, method=search)
         if self.rounds is not None:
             noisy = interval.best_noise(*size, rows=self.rows)
             together = interval.sign_comparison_rounds(*size, self.rounds, rows=self.rows)
@@ -269,11 +272,24 @@ class GaussianAnswers(NoisyAnswers):
         """The cap, where there is one: states of earlier versions knew none."""
         return {} if self.privacy is None else {"privacy": self.privacy.to_dict()}
 
+    def state(self) -> dict[str, Any]:
+        """Plan and progress as plain data, for `from_state`. It holds nothing about rows."""
+        return super().state() | ({} if self.privacy is None else {"search": self._method})
+
+    @classmethod
+    def _progress(cls) -> tuple[str, ...]:
+        return (*super()._progress(), "search")
+
     @classmethod
     def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:
-        """Return the method that `state()` was taken from; a state of before Theorem D goes on with the plan it had."""
-        if isinstance(state, Mapping) and state.get("kind") == cls.kind and "rows" not in state:
-            state = dict(state) | ({"method": "earlier"} if state.get("method", "best") == "best" else {})
+        """Return the method that `state()` was taken from.
+
+        A state of before Theorem D, or of the first search under a cap, goes on with the plan it had.
+        """
+        if isinstance(state, Mapping) and state.get("kind") == cls.kind:
+            first_search = state.get("privacy") is not None and "search" not in state
+            if ("rows" not in state or first_search) and state.get("method", "best") == "best":
+                state = dict(state) | {"method": "earlier"}
         return super().from_state(state, source)
 
     def _count(self, count: int = 1) -> int:
