@@ -80,6 +80,17 @@ def test_a_guard_of_the_first_search_under_a_cap_keeps_its_plan(
         Policy(cap="other")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("plan", ["identical", "independent"])
+def test_answers_assume_of_the_rows_what_the_plan_does(tmp_path: Path, plan: Any) -> None:
+    """The guarantee of every kind of answer names the law that the plan was made for, and no stronger one."""
+    guard = Guard.open(tmp_path / "ledger.db", _sample(), replace(MEANS, plan=plan))
+    for question in (hf.mean("age < 40"), hf.guard.check("age < 30", 0.2), hf.guard.claim("age < 40", at_least=0.1)):
+        said = guard.ask(question).guarantee.assumption
+        assert ("identically distributed" in said) == (plan == "identical")
+        assert "rows independent" in said
+        assert "not looked at except through this guard" in said
+
+
 def test_a_new_guard_has_the_narrower_plan_and_another_is_refused(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     guard = Guard.open(ledger, _sample(), MEANS)

@@ -40,6 +40,8 @@ Measured = Sequence[tuple[int, ...]]
 
 MIXED = "rows independent and identically distributed, and not looked at except through this guard"
 """What every interval of a guard assumes."""
+MIXED_INDEPENDENT = "rows independent, each of its own distribution, and not looked at except through this guard"
+"""What it assumes where the plan of a guard of means promises no common distribution."""
 SEPARATE = "; analysts do not share answers"
 """What it assumes besides where analysts have separate histories."""
 POOLED = (

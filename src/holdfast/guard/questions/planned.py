@@ -17,7 +17,7 @@ from holdfast.accounting import GDP
 from holdfast.core.guarantee import Guarantee
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import MIXED, Bound, Measured, Settled, Situation
+from holdfast.guard.questions.base import MIXED, MIXED_INDEPENDENT, Bound, Measured, Settled, Situation
 from holdfast.guard.questions.expressions import Spelled
 from holdfast.guard.questions.noisy import about_rows
 from holdfast.holdout.intervals.mean import deviations
@@ -105,7 +105,9 @@ class PlannedMean(Bound):
             answers = type(answers).from_state(answers.state(), source=situation.source)
         answer = answers.answer_to(turn, self._exact(prepared, situation.n), self._low, self._high)
         assert answer.interval is not None
-        guarantee = Guarantee(answer.guarantee.theorem, answer.guarantee.parameters, MIXED)
+        independent = isinstance(answers, GaussianAnswers) and answers.rows == "independent"
+        assumption = MIXED_INDEPENDENT if independent else MIXED
+        guarantee = Guarantee(answer.guarantee.theorem, answer.guarantee.parameters, assumption)
         cost = answer.cost if isinstance(answer.cost, GDP) else GDP(0.0)
         # Clipping a noisy value to the range brings it nearer to the exact mean, so the noise bounds its distance too.
         width = deviations(math.log(situation.rows_share)) * answers.sigma(turn) + float(answers.grid.step)
