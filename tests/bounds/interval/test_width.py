@@ -119,3 +119,30 @@ def test_default_never_exceeds_the_printed_form() -> None:
 
 def test_catalogue_lists_them() -> None:
     assert set(IDS) <= set(catalogue())
+
+
+def test_inverses_know_the_law_of_the_rows() -> None:
+    """Fewer questions fit, and more rows are needed, where rows are not promised to be identically distributed."""
+    alike, other = (interval.max_questions(5000, 0.1, 0.05, rows=rows) for rows in ("identical", "independent"))
+    assert alike.width is not None
+    assert other.width is not None
+    assert other.value < alike.value
+    assert "identically distributed" in alike.width.assumption
+    assert "rows independent and identically distributed" in str(alike)
+    assert other.method == "interval.sign-comparison-independent"
+    assert "identically" not in str(other)
+    assert "identically" not in other.to_dict()["assumption"]
+    fewer, more = (interval.required_n(20, 0.1, 0.05, rows=rows) for rows in ("identical", "independent"))
+    assert fewer.value < more.value
+    assert more.width is not None
+    assert more.width.half_width <= 0.1
+    named = interval.max_questions(5000, 0.1, 0.05, "sign-comparison", rows="independent")
+    assert named.method == "interval.sign-comparison-independent"
+    for method in ("splitting", "jung", "bns"):
+        with pytest.raises(InvalidParameter, match="method"):
+            interval.required_n(2, 0.1, 0.05, method, rows="independent")
+    # a part of the rows need not be like the rest, so splitting is for one question alone
+    assert interval.best(1000, 1, 0.05, rows="independent").method == "interval.splitting"
+    assert interval.best(1000, 2, 0.05).method == "interval.splitting"
+    assert interval.best(1000, 2, 0.05, rows="independent").method != "interval.splitting"
+    assert "splitting" not in interval.best_rounds(10_000, 20, 0.05, 2, rows="independent").method

@@ -271,6 +271,43 @@ def test_plan_recommends_what_is_smallest() -> None:
     assert "splitting" not in [option.name for option in answer_plan(5, 6, 0.95).options]
 
 
+def test_a_plan_names_what_its_winner_assumes_of_the_rows() -> None:
+    alike, other = answer_plan(10_000, 20, 0.95), answer_plan(10_000, 20, 0.95, rows="independent")
+    assert "identically distributed" in alike.to_dict()["options"][0]["assumption"]
+    assert "rows independent and identically distributed" in str(alike)
+    for option in other.options:
+        assert "identically distributed" not in option.assumption
+        assert "i.i.d." not in option.assumption
+    assert not {"splitting", "jung", "bns-laplace"} & {option.name for option in other.options}
+    assert alike.recommended.half_width < other.recommended.half_width < 1.2 * alike.recommended.half_width
+    made = other.make(source=Seeded(1))
+    assert isinstance(made, GaussianAnswers)
+    assert made.rows == "independent"
+    assert made.width == other.recommended.width
+    with pytest.raises(InvalidParameter, match="rows"):
+        answer_plan(N, K, 0.95, rows="sorted")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("rounds", "name"), [(2, "splitting-rounds"), (20, "sign-comparison-rounds")])
+def test_a_plan_in_rounds(rounds: int, name: str) -> None:
+    plan = answer_plan(10_000, 40, 0.95, rounds=rounds)
+    named = {option.name: option for option in plan.options}
+    assert plan.recommended.name == name
+    assert plan.recommended.half_width == interval.best_rounds(10_000, 40, plan.recommended.width.beta, rounds).value
+    assert {"splitting-rounds", "sign-comparison-rounds", "winner-only", "sign-comparison"} <= set(named)
+    assert (plan.options[0].name == "winner-only") == (rounds == 2)  # the narrowest in few rounds, for less shown
+    assert named["winner-only"].condition is not None
+    assert named["winner-only"].condition in str(plan)
+    for kind in ("splitting-rounds", "sign-comparison-rounds"):
+        made = plan.make(kind, source=Seeded(1))
+        assert (made.parameters()["rounds"], made.width.half_width) == (rounds, named[kind].half_width)
+    assert "rounds" not in plan.make("scheduled").parameters()
+    with pytest.raises(InvalidParameter, match="winner"):
+        plan.make("winner-only")
+    with pytest.raises(InvalidParameter, match="rounds"):
+        answer_plan(10_000, 40, 0.95, rounds=41)
+
+
 def test_half_widths_hold_what_rounding_adds() -> None:
     """Half a step of the answer's grid and the error of values put on theirs, as rationals; noise has the same grid."""
     for made in (GaussianAnswers(N, K, 0.95), GaussianAnswers(N, K, 0.95, method="jung")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
 
 from holdfast.bounds.interval.mutual_information import russo_zou, russo_zou_kl, xu_raginsky
@@ -60,17 +60,23 @@ def best(
     'interval.splitting'
     """
     if noise == "laplace":
-        candidates = [splitting(n, questions, beta)] if questions <= n else []
-        candidates += [jung(n, questions, beta, noise), bns(n, questions, beta, noise)]
+        candidates = _parts(n, questions, beta, rows)
+        published = (jung, bns) if rows == "identical" else (dfh,)
+        candidates += [width(n, questions, beta, noise) for width in published]
         return min(candidates, key=lambda width: width.half_width)
     return _best_gaussian(n, questions, beta, rows)
 
 
 @lru_cache(maxsize=256)
 def _best_gaussian(n: int, questions: int, beta: float, rows: RowLaw) -> Width:
-    candidates = [splitting(n, questions, beta)] if questions <= n else []
+    candidates = _parts(n, questions, beta, rows)
     smallest = min(candidates + _plain_noise(n, questions, beta), key=lambda width: width.half_width)
     return _or_signs(smallest, n, questions, beta, rows)
+
+
+def _parts(n: int, questions: int, beta: float, rows: RowLaw) -> list[Width]:
+    """Splitting, where a part of the rows stands for all of them: rows of one distribution, or a single part."""
+    return [splitting(n, questions, beta)] if questions <= n and (rows == "identical" or questions == 1) else []
 
 
 def best_noise(n: int, questions: int, beta: float, rows: RowLaw = "identical") -> Width:
@@ -176,7 +182,8 @@ class Plan:
     def __str__(self) -> str:
         if self.width is None:
             return f"{self.value}: not even one question fits"
-        return f"{self.value}{' or more (the search stops there)' if self.capped else ''}: {self.width}"
+        more = " or more (the search stops there)" if self.capped else ""
+        return f"{self.value}{more}: {self.width}; assumes {self.width.assumption}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: the number, the winning theorem, and everything about its width."""
@@ -190,7 +197,7 @@ class Plan:
     "interval.max-questions",
     statement="The largest number of adaptive questions that n rows answer within a half-width.",
     source="inverse of the interval theorems",
-    conditions="those of the method",
+    conditions="those of the method; rows independent and identically distributed unless rows is independent",
     unit="questions",
     provenance="derived",
 )
@@ -200,6 +207,7 @@ def max_questions(
     beta: FailureProbability,
     method: Method = "best",
     noise: Noise = "gaussian",
+    rows: RowLaw = "identical",
 ) -> Plan:
     """The largest number of questions whose width is at most `half_width`; 0 when not even one fits.
 
@@ -219,21 +227,40 @@ def max_questions(
     >>> max_questions(100_000, 0.1, 0.05, method="splitting").value
     219
     """
-    width = METHODS[method]
+    method = _under(rows, method)
+    width = _width_of(method, rows)
     width(n, 1, beta, noise)  # refuses a noise that the method does not take
-    questions = _most(n, half_width, beta, method, noise)
+    questions = _most(n, half_width, beta, method, noise, rows)
     return Plan(questions, width(n, questions, beta, noise) if questions > 0 else None, capped=questions == LIMIT)
 
 
-def _most(n: int, half_width: float, beta: float, method: Method, noise: Noise) -> int:
-    width = METHODS[method]
+def _under(rows: RowLaw, method: Method) -> Method:
+    """Return the method's form for rows with such distributions; refused where it has none."""
+    if rows == "identical":
+        return method
+    if method in ("splitting", "jung", "bns"):
+        raise InvalidParameter(
+            f"method must be one that needs no common distribution of the rows, such as 'best' or 'scheduled', where "
+            f"rows is 'independent', got {method!r}"
+        )
+    return "sign-comparison-independent" if method == "sign-comparison" else method
+
+
+def _width_of(method: Method, rows: RowLaw) -> Callable[..., Width]:
+    return partial(best, rows=rows) if method == "best" else METHODS[method]
+
+
+def _most(n: int, half_width: float, beta: float, method: Method, noise: Noise, rows: RowLaw = "identical") -> int:
+    width = _width_of(method, rows)
     if method == "scheduled":
         return _max_scheduled(n, half_width, beta)
     if method in _SIGNS:
         return _max_signs(n, half_width, beta, method)
     if method == "best" and noise == "gaussian":
         few = _most(n, half_width, beta, "splitting", "gaussian")
-        return max(few, _max_scheduled(n, half_width, beta), _max_signs(n, half_width, beta, "sign-comparison"))
+        few = few if rows == "identical" else min(few, 1)
+        signs = _max_signs(n, half_width, beta, _under(rows, "sign-comparison"))
+        return max(few, _max_scheduled(n, half_width, beta), signs)
 
     def excess(k: int) -> float:
         if method == "splitting" and k > n:
@@ -247,7 +274,7 @@ def _most(n: int, half_width: float, beta: float, method: Method, noise: Noise) 
     "interval.required-n",
     statement="The smallest number of rows that answers k adaptive questions within a half-width.",
     source="inverse of the interval theorems",
-    conditions="those of the method",
+    conditions="those of the method; rows independent and identically distributed unless rows is independent",
     unit="rows",
     provenance="derived",
 )
@@ -257,6 +284,7 @@ def required_n(
     beta: FailureProbability,
     method: Method = "best",
     noise: Noise = "gaussian",
+    rows: RowLaw = "identical",
 ) -> Plan:
     """The least number of rows at which the width is at most `half_width`.
 
@@ -275,28 +303,34 @@ def required_n(
     >>> plan = required_n(10, 0.05, 0.05)
     >>> plan.value, plan.method
     (4829, 'interval.sign-comparison')
+    >>> required_n(10, 0.05, 0.05, rows="independent").value
+    5...
     """
-    k, width = questions, METHODS[method]
+    method = _under(rows, method)
+    k, width = questions, _width_of(method, rows)
     width(max(k, 2), k, beta, noise)  # refuses a noise that the method does not take
-    rows: int
+    least: int
     if method == "posterior-shift":
-        rows = posterior_shift_rows(k, half_width, beta)
+        least = posterior_shift_rows(k, half_width, beta)
     elif method == "scheduled":
-        rows = scheduled_rows(k, half_width, beta)
+        least = scheduled_rows(k, half_width, beta)
     elif method == "splitting":
-        rows = _splitting_rows(k, half_width, beta)
+        least = _splitting_rows(k, half_width, beta)
     elif method in _SIGNS:
-        rows = _signs_rows(k, half_width, beta, method)
+        least = _signs_rows(k, half_width, beta, method)
     elif method == "best" and noise == "gaussian":
-        signs = _signs_rows(k, half_width, beta, "sign-comparison")
-        rows = min(_splitting_rows(k, half_width, beta), scheduled_rows(k, half_width, beta), signs)
+        least = min(
+            _signs_rows(k, half_width, beta, _under(rows, "sign-comparison")), scheduled_rows(k, half_width, beta)
+        )
+        if rows == "identical" or k == 1:
+            least = min(least, _splitting_rows(k, half_width, beta))
     else:
         start = max(1, min(LIMIT, math.ceil(3 * math.sqrt(k) / half_width**2)))
         # the last n that is too small, and one more
-        rows = 1 + turning_point(lambda n: _spare(width(n, k, beta, noise).half_width, half_width), start, LIMIT)
-    if rows > LIMIT:
+        least = 1 + turning_point(lambda n: _spare(width(n, k, beta, noise).half_width, half_width), start, LIMIT)
+    if least > LIMIT:
         raise InvalidParameter(f"half_width must be reachable with at most 10**15 rows, got {half_width}")
-    return Plan(rows, width(rows, k, beta, noise))
+    return Plan(least, width(least, k, beta, noise))
 
 
 def _spare(width: float, target: float) -> float:

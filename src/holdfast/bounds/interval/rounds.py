@@ -7,6 +7,7 @@ and a clock counts earlier rounds only.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Annotated
 
 from holdfast.bounds.interval.planning import best
@@ -35,8 +36,8 @@ def _checked(questions: int, rounds: int) -> int:
     "interval.splitting-rounds",
     statement="Half-width of k answers in r rounds, each round on its own rows: sqrt(ln(2k/beta) / (2 floor(n/r))).",
     source="Hoeffding 1963, union bound",
-    conditions="rows independent; questions of a round chosen before any of its answers; rounds <= n; each round is "
-    "asked of its own part only",
+    conditions="rows independent, and identically distributed where there are several rounds; questions of a round "
+    "chosen before any of its answers; rounds <= n; each round is asked of its own part only",
     unit="half-width",
     provenance="derived",
 )
@@ -65,8 +66,8 @@ def splitting_rounds(
         n,
         questions,
         beta,
-        assumption="rows independent; questions of a round chosen before any of its answers; each part of the rows "
-        "answers one round",
+        assumption=f"rows independent{' and identically distributed' if rounds > 1 else ''}; questions of a round "
+        "chosen before any of its answers; each part of the rows answers one round",
         tuning={"rounds": rounds, "rows_per_round": part},
     )
 
@@ -145,7 +146,8 @@ def sign_comparison_rounds(
     gaussian_only("interval.sign-comparison-rounds", noise)
     size = _checked(questions, rounds)
     plan = sign_plan(n, questions, beta, rows, batch=size if rounds <= _MOST_ROUNDS else 1)
-    return sign_width(plan, "interval.sign-comparison-rounds", "best", {"rounds": rounds})
+    width = sign_width(plan, "interval.sign-comparison-rounds", "best", {"rounds": rounds})
+    return replace(width, assumption=f"{width.assumption}; questions of a round chosen before any of its answers")
 
 
 def best_rounds(n: int, questions: int, beta: float, rounds: int, rows: RowLaw = "identical") -> Width:
@@ -157,7 +159,7 @@ def best_rounds(n: int, questions: int, beta: float, rounds: int, rows: RowLaw =
     ('interval.splitting-rounds', 'interval.sign-comparison')
     """
     widths = [best(n, questions, beta, rows=rows)]
-    if rounds <= n:
+    if rounds <= n and (rows == "identical" or rounds == 1):  # a part must stand for all rows
         widths.append(splitting_rounds(n, questions, beta, rounds))
     smallest = min(widths, key=lambda width: width.half_width)
     # the noise of rounds is at least that of one question a round

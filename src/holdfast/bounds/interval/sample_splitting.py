@@ -17,7 +17,8 @@ from holdfast.errors import InvalidParameter
     "interval.splitting",
     statement="Half-width of k answers when each question gets its own n/k rows: sqrt(ln(2k/beta) / (2 floor(n/k))).",
     source="Hoeffding 1963; method paper: Rogers 2017 (thesis), section 3.1, binomial form, not rigorous",
-    conditions="rows independent; questions <= n; each question is asked of its own part only",
+    conditions="rows independent, and identically distributed where there are several parts; questions <= n; each "
+    "question is asked of its own part only",
     unit="half-width",
     provenance="mixed",
 )
@@ -69,7 +70,9 @@ def splitting(
         questions,
         beta,
         certified=method == "best",
-        assumption="rows independent; each part of the rows answers one question",
+        assumption="rows independent and identically distributed; each part of the rows answers one question"
+        if questions > 1
+        else "rows independent; the question was fixed before the rows were looked at",
         tuning={"rows_per_question": rows},
     )
 

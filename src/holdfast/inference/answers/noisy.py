@@ -182,8 +182,10 @@ class GaussianAnswers(NoisyAnswers):
         independent, each of its own distribution. Theorem D has a slightly wider form for the latter.
     rounds : int, optional
         In how many rounds of equal size the answers are seen. The questions of a round must be chosen before any of its
-        answers, and are asked together with `means`. The noise is then smaller (Theorem D with rounds); `SplitAnswers`
-        with the same rounds is narrower still for few of them.
+        answers, and are asked together with `means`. The noise is then smaller (Theorem D with rounds). For few rounds
+        `SplitAnswers` with the same rounds is narrower: for 1,000 means of 100,000 rows at 95% it has .0103, .0163
+        and .0230 in 2, 5 and 10 rounds, where this has .0220, .0278 and .0295; from 18 rounds on this is
+        narrower. `answer_plan(..., rounds=r)` compares them.
     privacy : GDP, optional
         A cap on what all answers together may cost. It is a ceiling: of the plans that are tried the narrowest is
         made, which spends less than the cap where spending more would widen the intervals. A looser cap widens no
