@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.data import values as module
-from holdfast.data.values import chunks, summarise
+from holdfast.data.values import ValuesRefused, chunks, summarise
 from holdfast.errors import InvalidParameter
 
 HYPOTHESIS = settings(deadline=None, derandomize=True, max_examples=60)
@@ -91,8 +91,12 @@ def test_only_truth_values_in_the_unit_range_declare_themselves_binary():
         ([0.5, 0.5, 0.5], "2 in all, got more"),
         ([], "2 in all, got 0"),
         (["a", "b"], "numbers"),
-        ([None, 0.5], "numbers"),
-        ([1j, 0.5], "numbers"),
+        ([None, 0.5], "lie in"),
+        ([1j, 0.5], "lie in"),
+        ([True, 0.5], "lie in"),
+        ([0, 2**70], "lie in"),
+        (pd.Series([True, None], dtype="boolean"), "lie in"),
+        ([None, None], "numbers"),
         ([[0.5, 0.5]], "one-dimensional"),
         ([[0.5], [0.5, 0.5]], "one number per row"),
         (0.5, "one-dimensional"),
@@ -108,6 +112,20 @@ def test_wrong_values_are_refused_without_showing_one(values, what):
         summarise(values, n=2, name="scores")
     assert "scores" in str(caught.value)
     assert "1.0000001" not in str(caught.value)
+
+
+def test_what_does_not_depend_on_values_is_refused_first():
+    """A wrong number of rows or a chunk that is no array is reported whatever the values are, wherever they are."""
+    bad, good = [math.nan, 0.5], [0.5, 0.5]
+    for first in (bad, good):
+        with pytest.raises(InvalidParameter, match="5 in all, got 4") as caught:
+            summarise(iter([first, good]), n=5)
+        assert not isinstance(caught.value, ValuesRefused)
+        with pytest.raises(InvalidParameter, match="2 dimensions") as caught:
+            summarise(iter([first, np.ones((2, 2))]), n=4)
+        assert not isinstance(caught.value, ValuesRefused)
+    with pytest.raises(ValuesRefused, match="lie in"):
+        summarise(iter([bad, good]), n=4)
 
 
 def test_declared_binary_values_must_be_zero_or_one():

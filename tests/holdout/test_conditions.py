@@ -298,8 +298,8 @@ def test_a_batch_is_refused_as_a_whole_and_before_its_rows_are_read():
 
     with pytest.raises(BudgetExhausted, match="4 questions do not fit: 3 are left"):
         holdout.check_batch([unread()] * 4, [0.5] * 4)
-    for broken in ([rows(10), rows(10) * 7.0], [rows(10), rows(9, N - 1)]):
-        with pytest.raises(InvalidParameter):
+    for broken in ([rows(10) * 7.0, rows(9, N - 1)], [rows(10), rows(9, N - 1)]):
+        with pytest.raises(InvalidParameter, match="150 in all, got 149"):
             holdout.check_batch(broken, [0.5, 0.5])
     assert holdout.asked == 0
 

@@ -171,7 +171,7 @@ def test_weights_of_ranks_come_from_rows_that_were_read_before():
         assert set(result.ranks) == set(models)
         before = allowed
     missing = {name: poisoned(values, split.reserved[0]) for name, values in models.items()}
-    with pytest.raises(InvalidParameter, match="m0 must"):
+    with pytest.raises(InvalidParameter, match="candidates must"):
         holdout().final(missing, claims="ranks", binary=True)
 
 

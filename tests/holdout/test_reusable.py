@@ -224,7 +224,7 @@ def test_each_question_of_a_batch_is_answered_as_if_it_were_the_first():
     assert batch.failed > 5
     assert one_by_one[-1].half_width > answers[-1].half_width
     shown = sum(entry["log_weight"] for entry in batch.state()["transcript"])
-    assert batch.log_prior == pytest.approx(log_course_weight(30, batch.failed, (1, 30)) + shown, abs=1e-9)
+    assert batch.log_prior == pytest.approx(log_course_weight(30, batch.failed, (1, 30)) + shown, abs=1e-7)
 
 
 @pytest.mark.parametrize("family", ["hoeffding", "kl", "clopper-pearson"])

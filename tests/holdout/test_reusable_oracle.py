@@ -104,7 +104,7 @@ class Reference:
             used = self.spent / self.questions
         else:
             used = sum(6 / (math.pi * t) ** 2 for t in range(1, self.spent + 1))
-        return self.beta * (1 - self.explore + self.explore * (1 - used)) * self.prior
+        return self.beta * (1 - self.explore + self.explore * (1 - used)) * self.prior * (1 - 2**-30)
 
     def tell(self, passed: bool | None, weight: float, risk: float | None, spends: bool) -> None:
         """One message: whether it passed, and what else it showed."""
@@ -117,7 +117,7 @@ class Reference:
             self.checks, self.failed = self.checks + 1, self.failed + (not passed)
             if self.cap is not None and self.failed > self.cap:
                 weight = 1.0  # it shows nothing but that the run is over
-        self.shown *= weight
+        self.shown *= weight * (1 - 2**-30)  # the rest is for a refusal
 
 
 def cell_weight(mean: float, guess: float, edge: float, length: float) -> float:

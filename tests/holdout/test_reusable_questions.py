@@ -10,6 +10,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.bounds.one_question import clopper_pearson
+from holdfast.data.values import ValuesRefused
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.intervals.procedure import OnRows
 from holdfast.holdout.questions import MeanQuestion, checked_guess
@@ -46,11 +47,12 @@ def test_comparisons_are_about_differences_on_the_same_rows():
         holdout.compare(b[:-1], a)
     with pytest.raises(InvalidParameter, match="chunks of the same lengths"):
         holdout.compare(iter(np.split(b, 4)), iter(np.split(a, 2)))
-    with pytest.raises(InvalidParameter, match="values_b"):
-        holdout.compare(b * 2, a)
     with pytest.raises(InvalidParameter, match="margin"):
         holdout.compare(b, a, margin=1.5)
     assert holdout.asked == 4
+    with pytest.raises(ValuesRefused, match="values must lie in"):
+        holdout.compare(b * 2, a)
+    assert holdout.asked == 5
 
 
 def test_any_procedure_may_be_checked_and_claimed():

@@ -157,7 +157,7 @@ def test_other_items_and_wrong_values_are_one_clear_error(tmp_path: Path) -> Non
     log = _run(tmp_path, lambda i: True, guarded(scores, to_float=lambda value: 7.0), items=_items(20))
     assert log.error is not None
     assert "values must lie in [0, 1]" in log.error.message
-    assert holdout.asked == 1
+    assert holdout.asked == 2  # values out of range are charged
 
 
 def test_noise_picked_greedily_is_not_believed(tmp_path: Path) -> None:

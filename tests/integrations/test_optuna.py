@@ -10,6 +10,7 @@ import optuna
 import pytest
 from scipy.stats import beta
 
+from holdfast.data.values import ValuesRefused
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.optuna import HoldoutCallback
@@ -54,6 +55,23 @@ def test_the_study_stops_when_questions_are_used_up() -> None:
     study.optimize(_objective, n_trials=30, callbacks=[callback])
     assert len(study.trials) == 6
     assert callback.holdout.asked == 5
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_values_that_cannot_be_computed_or_leave_the_range_are_charged(fails: bool) -> None:
+    """One message of 30 bits and a hair, in words that quote no row, and nothing is chained to it."""
+
+    def values(study: Any, trial: Any) -> Any:
+        if fails:
+            raise RuntimeError("row 7 is odd")
+        return ROWS + 0.5
+
+    callback = HoldoutCallback(ReusableHoldout(2000, questions=5), values)
+    with pytest.raises(ValuesRefused, match=r"missing values.* costs 20\.8 nats") as refused:
+        _study().optimize(_objective, n_trials=1, callbacks=[callback])
+    assert refused.value.__context__ is refused.value.__cause__ is None
+    assert callback.holdout.asked == 1
+    assert callback.holdout.log_prior == pytest.approx(-30 * math.log(2), abs=1e-6)
 
 
 def test_pruned_trials_are_left_alone() -> None:

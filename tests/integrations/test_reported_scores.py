@@ -16,6 +16,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.cli.main import run
+from holdfast.data.values import ValuesRefused
 from holdfast.errors import InvalidParameter, LedgerConflict
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.reported_scores import TRUSTED, GuardedScores, answer_sheet, boards
@@ -76,8 +77,6 @@ def test_wrong_input_is_one_clear_error_and_costs_nothing(opened: Opened) -> Non
         (IDS, RIGHT[:10], 0.7, "got 1000 and 10"),
         ([*IDS[:-1], "another"], RIGHT, 0.7, "ids must be those of the benchmark"),
         ([*IDS[:-1], IDS[0]], RIGHT, 0.7, "some come twice"),
-        (IDS, [2.0, *RIGHT[1:]], 0.7, r"values must lie in \[0, 1\]"),
-        (IDS, [math.nan, *RIGHT[1:]], 0.7, r"values must lie in \[0, 1\]"),
         (IDS, ["C"] * N, 0.7, "array of numbers"),
         (IDS, RIGHT, 1.7, "guess must be"),
     ]
@@ -87,10 +86,29 @@ def test_wrong_input_is_one_clear_error_and_costs_nothing(opened: Opened) -> Non
     assert scores.report(IDS, RIGHT, guess=0.76).left == before - 1
 
 
+@pytest.mark.parametrize("bad", [2.0, math.nan, None])
+@pytest.mark.parametrize("guess", [0.7, None])
+def test_an_item_without_a_value_is_charged_by_a_holdout_and_wrong_to_a_guard(bad: Any, guess: float | None) -> None:
+    """Neither shows for nothing which items there are."""
+    values = [1.0 * one for one in RIGHT]
+    first = RIGHT.index(True)
+    values[first] = bad
+    holdout = ReusableHoldout(N, questions=100)
+    with pytest.raises(ValuesRefused, match=r"lie in \[0, 1\].* costs 20\.8 nats"):
+        GuardedScores(holdout).report(IDS, values, guess)
+    assert holdout.asked == 1
+    values[first] = 0.0
+    for kept in (on_a_ledger, graded):
+        twin = kept().report(IDS, values, guess)
+        values[first] = bad
+        assert kept().report(IDS, values, guess).value == twin.value
+        values[first] = 0.0
+
+
 def test_half_marks_need_a_graded_benchmark() -> None:
+    """Where items are right or wrong, only a whole mark is right."""
     half = [0.5 * one for one in RIGHT]
-    with pytest.raises(InvalidParameter, match="must be 0 or 1"):
-        on_a_ledger().report(IDS, half, guess=0.4)
+    assert on_a_ledger().report(IDS, half).high < 0.02
     score = graded().report(IDS, half, guess=0.38)
     assert score.confirmed
     assert score.low < 0.375 < score.high

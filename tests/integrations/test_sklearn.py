@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import traceback
 from itertools import permutations
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
@@ -27,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 from holdfast.bounds.one_question import blaker
+from holdfast.data.values import ValuesRefused
 from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter, LedgerUnavailable
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.sklearn import HoldoutScorer, ReusableHoldoutSearch, RowMetric, metric
@@ -423,6 +425,66 @@ def test_errors_while_scoring_show_their_kind_only() -> None:
     assert "odd" not in str(caught.value)
 
 
+class _Odd(DecisionTreeClassifier):
+    """Raises an error on rows of the holdout, quoting one."""
+
+    def predict(self, X: Any, check_input: bool = True) -> Any:
+        if len(X) and (X[:, 0] == ODD).any():
+            raise RuntimeError(f"row {X[0]} is odd")
+        return super().predict(X, check_input)
+
+
+ODD = float(X[2500, 0])
+
+
+def _far(model: Any, X: Any, y: Any) -> Any:
+    return X[:, 0] - ODD
+
+
+def _charged(refused: pytest.ExceptionInfo[ValuesRefused], holdout: ReusableHoldout) -> None:
+    """One message of 30 bits and a hair, in words that quote no row, and nothing is chained to it."""
+    assert "missing values" in str(refused.value)
+    assert "20.8 nats" in str(refused.value)
+    assert "odd" not in "".join(traceback.format_exception(refused.value))
+    assert refused.value.__context__ is refused.value.__cause__ is None
+    assert holdout.log_prior == pytest.approx(-30 * math.log(2), abs=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1", RowMetric("far", 0, 1, False, _far)])
+def test_an_error_of_a_metric_on_guarded_rows_is_charged(metric: Any) -> None:
+    """In this process, by `ask` and in another process; what goes wrong on the rows that are handed over is free."""
+    model = _Odd(max_depth=2).fit(X[:2000], Y[:2000])
+    for how in ("call", "ask", "away"):
+        scorer = HoldoutScorer(ReusableHoldout(1000, questions=8), X[2000:], Y[2000:], metric=metric)
+        called = pickle.loads(pickle.dumps(scorer)) if how == "away" else scorer
+        with pytest.raises(ValuesRefused) as refused:
+            called.ask(model, 0.5) if how == "ask" else called(model, X[:2000], Y[:2000])
+        if how == "away":  # the error came over a line
+            assert "20.8 nats" in str(refused.value)
+            assert "odd" not in str(refused.value)
+        else:
+            _charged(refused, scorer.holdout)
+        assert scorer.holdout.asked == 1
+    scorer = HoldoutScorer(ReusableHoldout(1000, questions=8), X[2000:], Y[2000:])
+    with pytest.raises(RuntimeError, match="odd"):
+        scorer(model, X[2400:2600].copy(), Y[2400:2600])
+    assert scorer.holdout.asked == 0
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1"])
+def test_an_error_on_guarded_rows_ends_a_search_and_is_charged(metric: str) -> None:
+    """Which candidate it was is not shown; the plan goes on."""
+    grid = {"max_depth": [1, 2, 3]}
+    for score in (math.nan, "raise"):
+        plan = ReusableHoldout(1000)
+        search = ReusableHoldoutSearch(_Odd(), grid, metric=metric, holdout=plan, guess="train", error_score=score)
+        with pytest.raises(ValuesRefused) as refused:
+            search.fit(X[:2000], Y[:2000], X_holdout=X[2000:].copy(), y_holdout=Y[2000:])
+        _charged(refused, plan)
+        assert "max_depth" not in str(refused.value)
+        assert not plan.ended
+
+
 @pytest.mark.parametrize("guess", ["train", "cross-validation", lambda model, X, y: 0.7])
 def test_guesses_come_from_where_they_are_said_to(guess: Any) -> None:
     search = ReusableHoldoutSearch(TREE, {"max_depth": [3]}, rounds=2, guess=guess, random_state=0).fit(X, Y)
@@ -565,9 +627,9 @@ def test_a_copy_that_goes_wrong_leaves_the_others_their_budget() -> None:
             told = line.recv()
             assert isinstance(told, HoldfastError)
             assert "7.25" not in str(told)
-    assert scorer.holdout.asked == 0
+    assert scorer.holdout.asked == 1  # values out of range are charged
     away(TREE.fit(X[:2000], Y[:2000]), X[:2000], Y[:2000])
-    assert scorer.holdout.asked == 1
+    assert scorer.holdout.asked == 2
 
 
 def test_scorer_past_its_budget_says_so_in_other_processes() -> None:

@@ -22,13 +22,17 @@ CAUGHT_SOON = {
     "12 bits announced as sure to fail, after 20 failures that were foreseen": 40,
     "two phases: 30 exact values, vote to the second final": 20,
     "rows that are not alike, ranks and intervals": 20,
+    "100 labels from refusals for missing values, prediction to the final": 20,
+    "100 labels of reserved rows from refusals, prediction to the final on the reserve": 20,
+    "finals that are refused unless they would be false": 20,
+    "finals on a reserve that are refused unless they would be false": 20,
 }
 
 
 def test_names_are_different_and_every_kind_is_there() -> None:
     assert len(PLACE) == len(ADVERSARIES)
     kinds = ("bits", "cells", "reserve", "sixty equal", "sixteen equal", "best with values", "sure to fail", "private")
-    for word in (*kinds, "p-value", "two phases", "keep apart", "share answers", "not alike", "stakes"):
+    for word in (*kinds, "p-value", "two phases", "keep apart", "share answers", "not alike", "stakes", "refused"):
         assert any(word in name for name in PLACE), word
     assert {adversary.planned for adversary in ADVERSARIES} == {BETA, BETA / 2}
 

@@ -27,6 +27,13 @@ Rows = npt.ArrayLike | Iterable[npt.ArrayLike]
 """An array with one value per row, or an iterator of such arrays: chunks, in row order."""
 
 
+class ValuesRefused(InvalidParameter):
+    """Some values are missing, outside their range, or of mixed types, so that the refusal depends on rows.
+
+    Whoever answers many questions about the same rows has to count it among what was shown.
+    """
+
+
 @dataclass(slots=True, repr=False)
 class Summary:
     """What a question's values add up to. Secret: shown in no repr.
@@ -115,8 +122,10 @@ def summarise(
     Raises
     ------
     InvalidParameter
-        The wrong number of rows, a value outside the range, NaN, or something that is not a number. No message says
-        which row or what value.
+        The wrong number of rows, or something that is not numbers.
+    ValuesRefused
+        A value outside the range, or NaN. It is raised only where nothing else is wrong, after the last row, and does
+        not say which row or what value.
 
     Examples
     --------
@@ -125,13 +134,13 @@ def summarise(
     >>> summarise([0.2, 1.7], n=2, name="x")
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: x must lie in [0, 1], one number per row without missing values, and some do not
+    holdfast.data.values.ValuesRefused: x must lie in [0, 1], one number per row without missing values, and some do not
     """
     low, high = arguments.value_range(low, high)
     if binary and (low, high) != (0.0, 1.0):
         raise InvalidParameter(f"low and high must be 0 and 1 for binary values, got [{low:g}, {high:g}]")
     rows, total, lost, second, astray = 0, 0.0, 0.0, 0.0, 0.0
-    truths = (low, high) == (0.0, 1.0)
+    truths, allowed = (low, high) == (0.0, 1.0), True
     for chunk in chunks(values, name):
         rows += chunk.size
         if rows > n:
@@ -139,7 +148,10 @@ def summarise(
         truths = truths and chunk.dtype.kind == "b"
         for start in range(0, chunk.size, _BLOCK):
             block = chunk[start : start + _BLOCK]
-            total, lost = _add(total, lost, _sum_checked(block, low, high, binary, name))
+            allowed = allowed and _allowed(block, low, high, binary)
+            if not allowed:  # the rest is counted, so that a wrong number of rows is reported whatever the values are
+                break
+            total, lost = _add(total, lost, _sum(block))
             if squares and not binary:
                 shifted = block - low if block.dtype == np.float64 else block.astype(np.float64) - low
                 for first in range(0, shifted.size, _SQUARES):
@@ -148,6 +160,8 @@ def summarise(
     if rows != n:
         more = "more" if rows > n else f"{rows}"
         raise InvalidParameter(f"{name} must have one number per row, {n} in all, got {more}")
+    if not allowed:
+        raise _outside(low, high, binary, name)
     total, second, binary = total + lost, second + astray, binary or truths
     return Summary(n, low, high, total, (total if binary else second) if squares else float("nan"), binary)
 
@@ -155,16 +169,19 @@ def summarise(
 def chunks(values: Rows, name: str) -> Iterator[npt.NDArray[Any]]:
     """The values as one-dimensional arrays of numbers, not yet checked against a range; an iterator chunk by chunk.
 
+    A chunk with something else in place of a number has no values: every one is NaN.
+
     Examples
     --------
     >>> [chunk.tolist() for chunk in chunks(iter([[1, 2], [3]]), "values")]
     [[1, 2], [3]]
     """
-    if isinstance(values, Iterator):
-        for chunk in values:
+    several: Iterable[Any] = values if isinstance(values, Iterator) else (values,)
+    for chunk in several:
+        try:
             yield column(chunk, name)
-    else:
-        yield column(values, name)
+        except ValuesRefused:  # whoever reads on notices, after the last row
+            yield np.full(len(chunk), np.nan)
 
 
 def column(values: Any, name: str) -> npt.NDArray[Any]:
@@ -177,10 +194,39 @@ def column(values: Any, name: str) -> npt.NDArray[Any]:
     """
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidParameter(f"{name} must have a number in every row, got a masked array")
+    if isinstance(values, (list, tuple)):
+        return _listed(values, name)
+    array = _converted(values, name)
+    if array.dtype.kind == "O" and array.ndim == 1 and getattr(values, "dtype", array.dtype) != array.dtype:
+        # A column of numbers that can have missing ones, and has some.
+        raise ValuesRefused(f"{name} must be one number per row without missing values, and some are missing")
+    return _numbers(array, name)
+
+
+def _listed(values: list[Any] | tuple[Any, ...], name: str) -> npt.NDArray[Any]:
+    """A list as an array. Its entries decide the array's type, so errors about that may depend on rows."""
+    types = set(map(type, values))
+    truths = types & {bool, np.bool_}
+    if not truths or types == truths:
+        try:
+            return _numbers(_converted(values, name), name)
+        except InvalidParameter:
+            if len(types) < 2 and not any(issubclass(one, (int, float, np.generic)) for one in types):
+                raise  # entries of one type that is no number: whatever the rows are
+    raise ValuesRefused(
+        f"{name} must be numbers, one per row without missing values and none of them next to a truth value, and some "
+        "are not"
+    )
+
+
+def _converted(values: Any, name: str) -> npt.NDArray[Any]:
     try:
-        array = np.asarray(values)
+        return np.asarray(values)
     except (TypeError, ValueError) as error:
         raise InvalidParameter(f"{name} must be one number per row") from error
+
+
+def _numbers(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if array.dtype.kind not in "biuf" or array.ndim != 1:
         raise InvalidParameter(
             f"{name} must be a one-dimensional array of numbers, got {array.ndim} dimensions of {array.dtype}"
@@ -188,27 +234,28 @@ def column(values: Any, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _sum_checked(chunk: npt.NDArray[Any], low: float, high: float, binary: bool, name: str) -> float:
+def _allowed(chunk: npt.NDArray[Any], low: float, high: float, binary: bool) -> bool:
+    """Whether all values are in the range, and 0 or 1 where they are declared so."""
     if chunk.size == 0:
-        return 0.0
+        return True
     if chunk.dtype.kind == "b":
-        if low > 0 or high < 1:
-            raise _outside(low, high, binary, name)
-        return float(np.count_nonzero(chunk))
+        return low <= 0 and high >= 1
     # A NaN makes both comparisons false, so one test covers range and NaN. As Python floats, so that a range is not
     # rounded to single precision with the values.
     if not (float(chunk.min()) >= low and float(chunk.max()) <= high):
-        raise _outside(low, high, binary, name)
+        return False
     between = binary and chunk.dtype.kind == "f"
-    if between and np.count_nonzero(chunk == 1) + np.count_nonzero(chunk == 0) != chunk.size:
-        raise _outside(low, high, binary, name)
-    return float(chunk.sum(dtype=np.float64))
+    return not between or np.count_nonzero(chunk == 1) + np.count_nonzero(chunk == 0) == chunk.size
 
 
-def _outside(low: float, high: float, binary: bool, name: str) -> InvalidParameter:
+def _sum(chunk: npt.NDArray[Any]) -> float:
+    return float(np.count_nonzero(chunk) if chunk.dtype.kind == "b" else chunk.sum(dtype=np.float64))
+
+
+def _outside(low: float, high: float, binary: bool, name: str) -> ValuesRefused:
     # One message for a missing value and for one outside the range: which of them it was is about the rows.
     where, some = ("be 0 or 1", "are not") if binary else (f"lie in [{low:g}, {high:g}]", "do not")
-    return InvalidParameter(f"{name} must {where}, one number per row without missing values, and some {some}")
+    return ValuesRefused(f"{name} must {where}, one number per row without missing values, and some {some}")
 
 
 def _add(total: float, lost: float, part: float) -> tuple[float, float]:

@@ -35,6 +35,11 @@ from holdfast.holdout.intervals.mean import deviations
 
 LEAST_RISK = 1e-9
 """A risk below this, or as near to one, is read as this: nobody knows better."""
+REFUSED = 2.0**-30
+"""The prior weight, at every question, that some of its values are missing or out of range and it is refused."""
+LOG_REFUSED = math.log(REFUSED)
+LOG_ANSWERED = math.log1p(-REFUSED) * (1 + 1e-9)
+"""What that leaves for all other messages of the question, rounded down."""
 _LN_2 = math.log(2)
 _HAIR = 1e-12
 """More than what rounding does to a logarithm here."""

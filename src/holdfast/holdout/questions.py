@@ -397,6 +397,15 @@ class MeanQuestion:
         procedure = bernstein(rows) if isinstance(rows, Summary) else rows
         return claim_procedure(procedure, asked, log_share, name)
 
+    def refuse_impossible(self, asked: Guess | OneSided, log_share: float) -> None:
+        """Raise if no rows could pass, whatever they are: by public numbers alone."""
+        if isinstance(asked, Guess):
+            self.tolerance(asked, log_share)
+            return
+        family = self.mean_family(self.chosen(asked.bound, log_share, self.binary))
+        if family is not None:
+            refuse_unreachable(self.interval(family), asked, log_share)
+
     def decide_among(self, procedure: Procedure, asked: Guess | OneSided, log_share: float) -> Outcome:
         """Pass or fail by the interval of a mean among some of the rows; how many they are stays secret.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dataclasses import replace as dataclass_replace
 from functools import partial
 from itertools import pairwise, zip_longest
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from holdfast.accounting.costs import Bits
 from holdfast.bounds.parameters import MOST
 from holdfast.core import arguments
 from holdfast.core.copying import SharedOnCopy
-from holdfast.data.values import Rows, Summary, chunks, column, summarise
+from holdfast.data.values import Rows, Summary, ValuesRefused, chunks, column, summarise
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
 from holdfast.holdout.earlier import earlier_entries
 from holdfast.holdout.error_budget import ErrorBudget, Message, Price, log_cell_weight, log_winner_weight, reserve_parts
@@ -38,6 +38,7 @@ from holdfast.holdout.questions import (
     MeanQuestion,
     OneSided,
     ProcedureQuestion,
+    Reading,
     Signs,
     check_winner,
     comparison_risk,
@@ -46,12 +47,14 @@ from holdfast.holdout.transcript import ENDED, Ask, Exact, Outcome, Transcript
 from holdfast.mechanisms.answer import Answer
 
 _BLOCK = 1 << 16
+_Read = TypeVar("_Read")
 
 
 def differences(values_b: Rows, values_a: Rows, low: float, high: float) -> Iterator[npt.NDArray[np.float64]]:
     """Chunks of `b - a`, in row order.
 
-    Both columns are arrays of one length, or iterators whose chunks match in length.
+    Both columns are arrays of one length, or iterators whose chunks match in length. Where some values are missing or
+    outside the range, their chunk has no values.
 
     Examples
     --------
@@ -61,9 +64,13 @@ def differences(values_b: Rows, values_a: Rows, low: float, high: float) -> Iter
     for b, a in zip_longest(_blocks(values_b, "values_b"), _blocks(values_a, "values_a")):
         if b is None or a is None or b.shape != a.shape:
             raise InvalidParameter("values_b and values_a must have the same rows, in chunks of the same lengths")
-        for name, values in (("values_b", b), ("values_a", a)):
-            summarise(values, n=len(values), low=low, high=high, name=name)
-        yield b.astype(np.float64) - a.astype(np.float64)
+        try:
+            for values in (b, a):
+                summarise(values, n=len(values), low=low, high=high)
+        except ValuesRefused:  # whoever reads on notices, after the last row
+            yield np.full(b.shape, np.nan)
+        else:
+            yield b.astype(np.float64) - a.astype(np.float64)
 
 
 def _blocks(values: Rows, name: str) -> Iterator[npt.NDArray[Any]]:
@@ -605,7 +612,9 @@ class ReusableHoldout(Run):
         if known is not None:
             return known
         self._run.open()
-        reading = question.read(self._explored(holdout_values, "holdout_values"), "holdout_values")
+        read = partial(self._read_question, question, holdout_values, "holdout_values")
+        impossible = partial(question.refuse_impossible, asked)
+        reading = self._read(read, [described], stake=weighed["stake"], impossible=impossible)
         return self._run.ask(Ask(described, reading.decide(asked), key, **weighed))
 
     def check_batch(
@@ -642,9 +651,17 @@ class ReusableHoldout(Run):
         ]
         if asked:
             self._run.open(len(asked))
-        rows = [question.read(self._explored(values, "holdout_values"), "holdout_values") for values in holdout_values]
-        if len(rows) != len(asked):
-            raise InvalidParameter(f"guesses must have one entry per question, {len(rows)}, got {len(asked)}")
+        columns = list(holdout_values)
+        if len(columns) != len(asked):
+            raise InvalidParameter(f"guesses must have one entry per question, {len(columns)}, got {len(asked)}")
+
+        def impossible(log_share: float) -> None:
+            for claim in asked:
+                question.refuse_impossible(claim, log_share)
+
+        readers = [partial(self._read_question, question, values, "holdout_values") for values in columns]
+        described = [question.describe(claim) for claim in asked]
+        rows = self._read(partial(_read_all, readers), described, impossible=impossible) if asked else []
         asks = [
             Ask(question.describe(claim), reading.decide(claim), risk=partial(question.risk, claim))
             for reading, claim in zip(rows, asked, strict=True)
@@ -689,8 +706,9 @@ class ReusableHoldout(Run):
             return self._ask(metric.describe(asked), key, lambda: metric, asked, **weighed)
         question = self._mean("claim", family, spread, low, high, binary)
         asked = question.claim(name, bound)
-        rows = partial(self._explored, values, "values")
-        return self._ask(question.describe(asked), key, lambda: question.read(rows(), "values"), asked, **weighed)
+        read = partial(self._read_question, question, values, "values")
+        impossible = partial(question.refuse_impossible, asked)
+        return self._ask(question.describe(asked), key, read, asked, **weighed, impossible=impossible)
 
     def compare(
         self,
@@ -756,6 +774,11 @@ class ReusableHoldout(Run):
         gaps = None
         if other is not None:
             gaps = np.concatenate([*differences(other[0], other[1], low, high), np.empty(0)])
+            if np.isnan(gaps).any():
+                raise InvalidParameter(
+                    f"other must have values in [{low:g}, {high:g}], one number per row without missing values, and "
+                    "some are not; nothing was spent"
+                )
         if risk is None and gaps is not None and guess is None:
             weighed["risk"] = partial(comparison_risk, gaps, self._n, margin or 0.0, signs)
         if signs:
@@ -775,7 +798,8 @@ class ReusableHoldout(Run):
             pairs = differences(self._explored(values_b, "values_b"), self._explored(values_a, "values_a"), low, high)
             return question.read(pairs, "values")
 
-        return self._ask(question.describe(asked), key, read, asked, **weighed)
+        impossible = partial(question.refuse_impossible, asked)
+        return self._ask(question.describe(asked), key, read, asked, **weighed, impossible=impossible)
 
     def check_metric(
         self,
@@ -863,9 +887,10 @@ class ReusableHoldout(Run):
         if known is not None:
             return known
         self._run.open(int(shows_value))
-        scores, rows = self._scores(candidates, low, high, binary)
-        if shows_value and not rows:
+        if shows_value and any(isinstance(candidate, Procedure) for candidate in candidates.values()):
             raise InvalidParameter("show must be name for metrics: check the winner with check_metric, or ask final")
+        read = partial(self._scores, candidates, low, high, binary)
+        scores, rows = self._read(read, [described], spends=shows_value)
         winner = best_of(scores, greater_is_better)
         weight = log_winner_weight(expected.index(winner) + 1, len(names))
 
@@ -941,6 +966,13 @@ class ReusableHoldout(Run):
             `values`, `winner`, `interval`, `winner_interval`, `loss_at_most`, `ranks`, `better`, `revealed`; None where
             not claimed.
 
+        Raises
+        ------
+        ValuesRefused
+            Some values are missing or leave the range. This depends on rows, so it is recorded and makes later
+            intervals wider, as for `check`. The run goes on: another final may be asked, and all finals together spend
+            the part of the failure probability that is kept for one.
+
         Examples
         --------
         >>> holdout = ReusableHoldout(3000)
@@ -953,8 +985,11 @@ class ReusableHoldout(Run):
         phase = self._phase
         self._final_level(phase)
         names = _names(candidates, 1)
-        finalists, known = self._read_finalists(candidates, low, high, binary, "ranks" in split)
-        known = known if other is None else self._other_rows(other, names, low, high)
+        others = None if other is None else self._other_rows(other, names, low, high)
+        described = {"kind": "final", "candidates": names, "claims": split, "greater_is_better": greater_is_better}
+        read = partial(self._read_finalists, candidates, low, high, binary, "ranks" in split)
+        finalists, known = self._read(read, [described], spends=False)
+        known = known if others is None else others
         with self._run.deciding():
             log_level = self._final_level(phase)
             forecast = None if known is None or "ranks" not in split else pair_forecast(known, finalists.n, log_level)
@@ -971,7 +1006,7 @@ class ReusableHoldout(Run):
         phases = 0 if self._split is None else len(self._split.reserved)
         if phase != self._phase or (phase >= phases if phases else self._run.ended):
             raise BudgetExhausted(ENDED)
-        level = self._run.budget.log_final_share(self._run.course)
+        level = self._run.log_final_share
         if level == -math.inf:
             raise BudgetExhausted(
                 "nothing of the failure probability is left for a final: plan one with final= when the holdout is made"
@@ -1146,27 +1181,26 @@ class ReusableHoldout(Run):
         """
         lowest, highest = self._range(low, high)
         binary = binary and self._units is None
-
-        def checked(part: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[np.float64], bool]:
-            summary = summarise(part, n=len(part), low=lowest, high=highest, binary=binary, name=name)
-            return np.asarray(part, dtype=np.float64), summary.binary
-
-        columns, known, whole = [], [], True
+        read = []  # lengths and types of all columns are checked before the values of any
         for name, values in candidates.items():
             if self._units is None:
-                read = np.concatenate([*chunks(values, str(name)), np.empty(0, dtype=np.bool_)])
+                column = np.concatenate([*chunks(values, str(name)), np.empty(0, dtype=np.bool_)])
             else:
-                read = self._units.means(values, str(name))
-            if len(read) != self._rows_in_all:
+                column = self._units.means(values, str(name))
+            if len(column) != self._rows_in_all:
                 raise InvalidParameter(
-                    f"{name} must have one number per row, {self._rows_in_all} in all, got {len(read)}"
+                    f"{name} must have one number per row, {self._rows_in_all} in all, got {len(column)}"
                 )
-            column, declared = checked(read if rows is None else read[rows], str(name))
-            columns.append(column)
-            whole = whole and declared
-            if before is not None:
-                known.append(checked(read[before], str(name))[0])
-        return np.stack(columns), whole, np.stack(known) if known else None
+            read.append([column if rows is None else column[rows]] + ([] if before is None else [column[before]]))
+
+        def checked(part: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], bool]:
+            # The error names no column: which one it was would be a message too.
+            summary = summarise(part, n=len(part), low=lowest, high=highest, binary=binary, name="candidates")
+            return np.asarray(part, dtype=np.float64), summary.binary
+
+        found = [[checked(part) for part in parts] for parts in read]
+        known = None if before is None else np.stack([parts[1][0] for parts in found])
+        return np.stack([parts[0][0] for parts in found]), all(parts[0][1] for parts in found), known
 
     def _other_rows(
         self, other: Mapping[str, Any], names: Sequence[str], low: float | None, high: float | None
@@ -1201,15 +1235,48 @@ class ReusableHoldout(Run):
         if known is not None:
             return known
         self._run.open()
+        read = partial(self._signs, values_b, values_a)
+        signs = self._read(read, [described], stake=weighed["stake"])
+        return self._run.ask(Ask(described, signs.decide, key, **weighed))
+
+    def _signs(self, values_b: Rows, values_a: Rows) -> Signs:
+        """On how many rows each of two 0/1 columns beats the other."""
         won = lost = rows = 0
+        allowed = True
         explored_b, explored_a = self._explored(values_b, "values_b"), self._explored(values_a, "values_a")
         for gaps in differences(explored_b, explored_a, 0.0, 1.0):
             won, lost, rows = won + int((gaps == 1).sum()), lost + int((gaps == -1).sum()), rows + gaps.size
-            if int((gaps == 0).sum()) + int((np.abs(gaps) == 1).sum()) != gaps.size:
-                raise InvalidParameter("values must be 0 or 1 for a sign test, and some are not")
+            allowed = allowed and int((gaps == 0).sum()) + int((np.abs(gaps) == 1).sum()) == gaps.size
         if rows != self._n:
             raise InvalidParameter(f"values must have one number per row, {self._rows_in_all} in all")
-        return self._run.ask(Ask(described, Signs(won, lost, rows).decide, key, **weighed))
+        if not allowed:
+            raise ValuesRefused("values must be 0 or 1 for a sign test, and some are not")
+        return Signs(won, lost, rows)
+
+    def _read_question(self, question: MeanQuestion, values: Rows, name: str) -> Reading:
+        return question.read(self._explored(values, name), name)
+
+    def _read(
+        self,
+        read: Callable[[], _Read],
+        questions: Sequence[Mapping[str, Any]],
+        *,
+        spends: bool = True,
+        stake: float | None = None,
+        impossible: Callable[[float], None] | None = None,
+    ) -> _Read:
+        """Read rows for questions; that their values are missing or out of range is a message, which is charged.
+
+        `impossible` raises where the questions would be refused whatever the rows are: that costs nothing.
+        """
+        try:
+            return read()
+        except ValuesRefused as error:
+            said = str(error)
+        if impossible is not None:
+            impossible(self._require_share())
+        # Outside of the handler: what the error came from goes by the rows too, and is not chained to it.
+        raise self._run.refuse(questions, said, spends, stake)
 
     # Where rows are not independent other intervals take the place of these.
 
@@ -1250,12 +1317,27 @@ class ReusableHoldout(Run):
         asked: Guess | OneSided,
         risk: Any = None,
         stake: float | None = None,
+        impossible: Callable[[float], None] | None = None,
     ) -> Answer:
         stored = self._run.stored(question, key)
         if stored is not None:
             return stored
         self._run.open()
-        return self._run.ask(Ask(question, read().decide(asked), key, risk, stake))
+        rows = self._read(read, [question], stake=stake, impossible=impossible)
+        return self._run.ask(Ask(question, rows.decide(asked), key, risk, stake))
+
+
+def _read_all(readers: Sequence[Callable[[], _Read]]) -> list[_Read]:
+    """Read several columns; that values of some are refused is raised after all were read, for all of them."""
+    found, refused = [], None
+    for reader in readers:
+        try:
+            found.append(reader())
+        except ValuesRefused as error:
+            refused = error
+    if refused is not None:
+        raise refused
+    return found
 
 
 def _names(candidates: Any, least: int) -> list[str]:

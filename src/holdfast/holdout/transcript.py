@@ -18,12 +18,23 @@ from holdfast.bounds.numerics.exact import up
 from holdfast.core import arguments
 from holdfast.core.copying import OneOwner
 from holdfast.core.guarantee import Guarantee
+from holdfast.data.values import ValuesRefused
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
-from holdfast.holdout.error_budget import Course, ErrorBudget, Message
-from holdfast.mechanisms.answer import Answer
+from holdfast.holdout.error_budget import (
+    LOG_ANSWERED,
+    LOG_REFUSED,
+    Course,
+    ErrorBudget,
+    Message,
+    Price,
+    final_width,
+)
+from holdfast.mechanisms.answer import Answer, price_words
 
 ASSUMPTION = "rows independent and identically distributed; the holdout was not used before"
 THEOREM = "holdout.error-allocation"
+REFUSAL = "refused"
+"""The family of a question whose values were missing or out of range: it claims nothing."""
 _LN_2 = math.log(2)
 ENDED = (
     "this run has ended: exact values were shown, so nothing more is certified on these rows; ask on fresh rows, with "
@@ -116,6 +127,7 @@ class Transcript(OneOwner):
         self.entries: list[Entry] = []
         self.ended = False
         self._keys: dict[str, int] = {}
+        self._log_reserve = 0.0  # what questions may have shown of reserved rows: whether they were refused
         self._deciding = False
 
     @property
@@ -133,6 +145,18 @@ class Transcript(OneOwner):
         """Logarithm of the share that the next question gets; minus infinity where nothing is left."""
         with self._lock:
             return self.budget.log_share(self.course)
+
+    @property
+    def log_final_share(self) -> float:
+        """`ln` of the level of the next final.
+
+        A final that is refused for its values does not end the run, and another may follow. All of them together spend
+        the part for finals: `(1 - w) + w ((1 - w) + w (...)) = 1`, where `w` is the prior weight of a refusal. For
+        reserved rows refusals, which may be about these rows too, are all that was shown.
+        """
+        with self._lock:
+            about_reserve = self._log_reserve if self.budget.phases else 0.0
+            return self.budget.log_final_share(self.course) + about_reserve + LOG_ANSWERED
 
     def left(self) -> dict[str, float]:
         """Questions and failures that are left."""
@@ -216,6 +240,33 @@ class Transcript(OneOwner):
             pairs = enumerate(zip(asks, decided, strict=True))
             return [self._record(ask, *decision, joined=place > 0) for place, (ask, decision) in pairs]
 
+    def refuse(
+        self, questions: Sequence[Mapping[str, Any]], said: str, spends: bool = True, stake: float | None = None
+    ) -> ValuesRefused:
+        """Record that questions were refused for their values, all of them together, and return the error.
+
+        It depends on rows, so it is a message like any other. Its prior weight is what other messages leave over.
+        """
+        with self._lock:
+            extra = 0.0
+            if stake is not None:
+                extra = self.budget.extra(self.course, self.budget.require_stake(self.course, stake))
+            fits = spends and len(questions) <= self.budget.questions_left(self.course)
+            before, final_before = self.course, self.log_final_share
+            for place, question in enumerate(questions):
+                outcome = Outcome(None, None, None, REFUSAL, LOG_REFUSED if place == 0 else 0.0)
+                ask = Ask(question, partial(_as_it_was, outcome), spends=fits)
+                self._record(ask, outcome, -math.inf, extra, None, joined=place > 0)
+            widening = self.budget.price_between(before, self.course).questions
+            widths = final_width(final_before), final_width(self.log_final_share)
+            price = price_words(widening, Price.of(0.0, 0.0, *widths).final)
+            return ValuesRefused(
+                f"{said}; this refusal depends on rows, so it was recorded"
+                + (" as a question" if fits else "")
+                + f" and costs {-LOG_REFUSED:.1f} nats"
+                + (f": {price}" if price and not self.ended else "")
+            )
+
     @contextmanager
     def deciding(self) -> Iterator[None]:
         """Look at rows alone: nothing else is asked meanwhile, by another thread or by what is being decided."""
@@ -250,7 +301,9 @@ class Transcript(OneOwner):
         if outcome.passed is False and self.failures is not None and before.failed >= self.failures:
             # The cap is passed: the run ends here and shows nothing more than that.
             outcome = replace(outcome, value=None, interval=None, log_weight=0.0)
-        message = Message(outcome.passed, outcome.log_weight, risk)
+        refused = outcome.family == REFUSAL
+        message = Message(outcome.passed, outcome.log_weight + (0.0 if refused else LOG_ANSWERED), risk)
+        self._log_reserve += outcome.log_weight if refused else LOG_ANSWERED
         self.course = budget.after(before, [message], asked=None if ask.spends else 0, extra=extra)
         nats = max(0.0, budget.log_prior(before) - budget.log_prior(self.course))
         # What claims nothing has no share of its own: its price is to the question that might have been asked instead.
@@ -289,7 +342,8 @@ class Transcript(OneOwner):
         """Length of the next answer if it passes, or fails and shows what has this weight, whichever is longer."""
         with self._lock:
             last = self.failures is not None and self.course.failed >= self.failures
-            messages = (Message(True, risk=risk), Message(False, 0.0 if last else log_weight, risk))
+            shown = 0.0 if last else log_weight
+            messages = (Message(True, LOG_ANSWERED, risk), Message(False, shown + LOG_ANSWERED, risk))
             nats = max(-self.budget.log_message_weight(self.course, message) for message in messages)
             return up(max(0.0, nats) / math.log(2))
 
@@ -348,7 +402,8 @@ class Transcript(OneOwner):
             outcome = _outcome(entry)
             ask = Ask(entry["question"], partial(_as_it_was, outcome), key, spends=bool(entry["spends"]))
             joined = bool(entry.get("joined", False)) and bool(self.entries)
-            if not (joined and self._capped):  # a batch is answered as a whole, also where the cap comes inside it
+            # A batch is answered as a whole, also where the cap comes inside it; a refused final may follow the cap.
+            if not (self._capped and (joined or outcome.family == REFUSAL)):
                 self.open(int(ask.spends))
             self._record(ask, outcome, log_share, extra, risk, joined=joined)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
+
 from holdfast.core import arguments
 from holdfast.core.extras import require
 from holdfast.data.values import Rows
@@ -29,7 +31,9 @@ class HoldoutCallback:
     holdout : ReusableHoldout
         The plan and its state.
     values : callable
-        `values(study, trial)` gives one value a holdout row, in the holdout's range; a bool array is 0/1 values.
+        `values(study, trial)` gives one value a holdout row, in the holdout's range; a bool array is 0/1 values. An
+        error that it raises, and a value outside the range, depend on guarded rows: the study ends with a
+        `ValuesRefused`, which is charged and does not show the error's own words.
     when : str
         "best": only trials that are the best so far are checked, which saves questions. "all": every trial.
     tolerance : float, optional
@@ -88,7 +92,7 @@ class HoldoutCallback:
         if trial.value is None or (self._when == "best" and study.best_trial.number != trial.number):
             return
         try:
-            answer = self._holdout.check(self._values(study, trial), trial.value, self._tolerance)
+            answer = self._holdout.check(self._column(study, trial), trial.value, self._tolerance)
         except BudgetExhausted as error:
             study.set_user_attr("holdfast:stopped", str(error))
             study.stop()
@@ -98,6 +102,13 @@ class HoldoutCallback:
         if answer.remaining["questions"] <= 0:
             study.set_user_attr("holdfast:stopped", "the planned questions or failures are used up")
             study.stop()
+
+    def _column(self, study: Any, trial: Any) -> Rows:
+        """The values of a trial; none where computing them raises an error, which may quote guarded rows."""
+        try:
+            return self._values(study, trial)
+        except Exception:
+            return np.full(self._holdout.n, np.nan)
 
 
 __all__ = ["HoldoutCallback"]

@@ -16,7 +16,7 @@ from holdfast.core import arguments
 from holdfast.core.copying import SharedOnCopy
 from holdfast.core.extras import named_extras
 from holdfast.core.strict_json import to_canonical_json
-from holdfast.data.values import column, summarise
+from holdfast.data.values import ValuesRefused, column
 from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter
 from holdfast.holdout import ReusableHoldout
 
@@ -161,6 +161,8 @@ class HoldoutKeeper(Keeper):
 
         A guess may be any function of what was shown before, so that is one.
         """
+        if not np.isfinite(values).all():  # refused, and charged: that depends on the items
+            return self._read(self._holdout.check(values, FIRST_GUESS if guess is None else guess, low=0, high=1))
         digest = hashlib.sha256(to_canonical_json([list(ids), values.tolist()]).encode()).hexdigest()
         if guess is None:
             belongs = [(entry["key"] or "").startswith(digest) for entry in self._holdout.state()["transcript"]]
@@ -228,9 +230,10 @@ class GuardKeeper(Keeper):
         return ReportedScore.of(answer, _left(answer.remaining), falling=falling, trusted=not self.answers)
 
     def _predictions(self, values: Any, metric: str) -> list[Any]:
-        if self.answers or metric == "mae":
+        if self.answers:
             return list(values.tolist())
-        summarise(values, n=self.n, binary=True, name="values")
+        if metric == "mae":  # an item without a value counts as wrong: an error about it would depend on the items
+            return list(np.where((values >= 0) & (values <= 1), values, 0.0).tolist())
         return [value == 1 for value in values.tolist()]
 
     def promise(self) -> dict[str, Any]:
@@ -463,7 +466,11 @@ class GuardedScores(SharedOnCopy):
         Raises
         ------
         InvalidParameter
-            Other ids than before, a wrong number of them, or values outside [0, 1]. Nothing is spent.
+            Other ids than before, or a wrong number of them. Nothing is spent.
+        ValuesRefused
+            Some values are missing or outside [0, 1], and a `ReusableHoldout` keeps the budget. This depends on the
+            items, so it is charged. To a guard, whose questions do not fail, such an item is wrong, and so is one with
+            another value than 1 where items are right or wrong.
         """
         guess = self._guess if guess is None else arguments.real("guess", guess, at_least=0, at_most=1)
         names, numbers = self._matched(_names(ids), list(values))
@@ -485,8 +492,7 @@ class GuardedScores(SharedOnCopy):
             matched = np.empty(self.n, dtype=object)
             matched[:] = values
         else:
-            matched = column(values, "values").astype(np.float64)
-            summarise(matched, n=self.n, name="values")
+            matched = _numbers(values)
         order = sorted(range(self.n), key=names.__getitem__)
         names = [names[place] for place in order]
         if self._ids is None:
@@ -501,6 +507,15 @@ class GuardedScores(SharedOnCopy):
 
     def __repr__(self) -> str:
         return f"GuardedScores(n={self.n})"
+
+
+def _numbers(values: list[Any]) -> Any:
+    """The values as numbers; NaN for each that is none, where others are."""
+    try:
+        return column(values, "values").astype(np.float64)
+    except ValuesRefused:
+        kinds = (int, float, np.number, np.bool_)
+        return np.array([float(one) if isinstance(one, kinds) else np.nan for one in values])
 
 
 def _names(ids: Iterable[object]) -> list[str]:

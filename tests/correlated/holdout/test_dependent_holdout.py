@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import holdfast as hf
 from holdfast.bounds.registry import catalogue
 from holdfast.correlated import DependentHoldout, DependentRows
+from holdfast.data.values import ValuesRefused
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
 from holdfast.holdout.metrics import auc
 
@@ -167,10 +169,40 @@ def test_refusals() -> None:
     with pytest.raises(InvalidParameter, match="rows must be DependentRows"):
         DependentHoldout(400)  # type: ignore[arg-type]
     holdout = DependentHoldout(FLIP, questions=3)
-    for values in ([1] * 399, [2.0] * 400, [float("nan")] * 400):
-        with pytest.raises(InvalidParameter):
-            holdout.check(values, 0.5)
+    with pytest.raises(InvalidParameter, match="400 in all, got 399"):
+        holdout.check([1] * 399, 0.5)
     with pytest.raises(InvalidParameter, match="tolerance must be at least"):
         holdout.check([1, 0] * 200, 0.5, 0.001)
     assert holdout.asked == 0
     assert "400" in repr(holdout)
+
+
+def test_missing_values_and_values_out_of_range_are_charged() -> None:
+    """Of a mean over all rows, and of one over the rows that have a value, where only these have to be in range."""
+    odd = [2.0, *[0.5] * 399]
+    inside, outside = [True] * 400, [False, *[True] * 399]
+    for ask in (
+        lambda holdout: holdout.check(odd, 0.5),
+        lambda holdout: holdout.check_present(odd, inside, 0.5),
+        lambda holdout: holdout.claim_present([float("nan"), *odd[1:]], inside, at_least=0.5),
+        lambda holdout: holdout.check_present([None, *odd[1:]], inside, 0.5),
+        lambda holdout: holdout.check_present(["odd", *odd[1:]], inside, 0.5),
+        lambda holdout: holdout.final({"a": odd}),
+    ):
+        holdout = DependentHoldout(FLIP, questions=3)
+        with pytest.raises(ValuesRefused, match=r"costs 20\.8 nats"):
+            ask(holdout)
+        assert holdout.asked == 1
+        assert holdout.log_prior == pytest.approx(-30 * math.log(2), abs=1e-9)
+        assert DependentHoldout.from_state(holdout.state()).log_prior == holdout.log_prior
+    holdout = DependentHoldout(FLIP, questions=3)
+    for ask in (
+        lambda: holdout.check_present([2.0] * 399, [True] * 399, 0.5),
+        lambda: holdout.check_present([2.0] * 399, inside, 0.5),
+        lambda: holdout.check_present(odd, inside, 0.5, 1e-6),
+    ):
+        with pytest.raises(InvalidParameter) as caught:
+            ask()
+        assert not isinstance(caught.value, ValuesRefused)
+    assert holdout.asked == 0
+    assert holdout.check_present(odd, outside, 0.5).passed

@@ -74,7 +74,7 @@ def test_a_holdout_without_failures_has_the_planned_tolerance(failures: int) -> 
     holdout.check_batch([np.arange(100) % 2] * 999, [0.5] * 999)
     last = ReusableHoldout.from_state(holdout.state() | {"n": 10_000})
     planned = plan(10_000, questions=1000, failures=failures)["guess-and-check"]
-    assert planned.before_failures == pytest.approx(last.least_tolerance(family="hoeffding"), rel=1e-9)
+    assert planned.before_failures == pytest.approx(last.least_tolerance(family="hoeffding"), rel=1e-6)
     sharp = plan(10_000, questions=1000, failures=failures, guess=0.95, binary=True)
     for name, family in (("guess-and-check-kl", "kl"), ("guess-and-check-binary", "clopper-pearson")):
         after = last.least_tolerance(0.95, family=family, binary=family == "clopper-pearson")
@@ -103,7 +103,7 @@ def test_no_run_is_wider_than_planned(fails: list[bool], failures: int, toleranc
         answer = holdout.check(MIDDLE, nearly(holdout) if fail else 0.5, allowed, family="hoeffding")
         assert answer.passed is not fail
     planned = width("guess-and-check", 2000, Use(40, failures, 0.95))
-    assert holdout.least_tolerance(family="hoeffding") <= planned * (1 + 1e-9)
+    assert holdout.least_tolerance(family="hoeffding") <= planned * (1 + 1e-8)  # refusals have 2^-30 of the prior
 
 
 @pytest.mark.parametrize(("family", "name"), [("hoeffding", "guess-and-check"), ("kl", "guess-and-check-kl")])

@@ -9,7 +9,7 @@ out one charge and must be caught.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from holdfast.accounting import PureDP
 from holdfast.accounting.costs import ZCDP
-from holdfast.bounds.one_question.means import clopper_pearson
+from holdfast.bounds.one_question.means import blaker, clopper_pearson
 from holdfast.core.guarantee import Guarantee
 from holdfast.data import tables
+from holdfast.data.values import ValuesRefused
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable
 from holdfast.guard import Guard, Policy
 from holdfast.guard.questions.best import Best
@@ -52,6 +53,8 @@ BITS = (4, 12, 60)
 SPREAD = 0.5 / math.sqrt(ROWS)
 """The standard deviation of the mean of a column."""
 SURE = 1 - 1e-9
+REFUSALS = 100
+"""How often an adversary has a question refused, at most."""
 FORESEEN = 20
 """Failures that earn trust in risks."""
 
@@ -131,6 +134,23 @@ class FirstReserveAgain(ReusableHoldout):
         super()._final_rows()
         assert self._split is not None
         return self._split.reserved[0]
+
+
+class RefusalsFree(Transcript):
+    """A run in which a refusal for missing values leaves no trace, as that of any other wrong input."""
+
+    def refuse(
+        self, questions: Sequence[Mapping[str, Any]], said: str, spends: bool = True, stake: float | None = None
+    ) -> ValuesRefused:
+        """The error alone."""
+        return ValuesRefused(said)
+
+
+class HoldoutRefusesFreely(ReusableHoldout):
+    """A holdout that charges no refusal."""
+
+    def _transcript(self, plan: ErrorBudget, failures: int | None) -> Transcript:
+        return RefusalsFree(plan, failures)
 
 
 # --- What every adversary does ----------------------------------------------------------------------------------------
@@ -743,7 +763,75 @@ def _adversaries() -> tuple[Adversary, ...]:
             lambda rng: several_analysts(rng, "together", share=True),
         ),
     ]
+    unrefused = HoldoutRefusesFreely
+    lines += [
+        Adversary(
+            f"{REFUSALS} labels from refusals for missing values, prediction to the final",
+            BETA,
+            lambda rng: refused_labels(rng, "array"),
+            (("refusals free", lambda rng: refused_labels(rng, "array", unrefused)),),
+            100,
+        ),
+        Adversary(
+            f"{REFUSALS} labels of reserved rows from refusals, prediction to the final on the reserve",
+            half,
+            lambda rng: refused_labels(rng, "list", reserve=0.5, seed=int(rng.integers(1 << 32))),
+            (("refusals free", lambda rng: refused_labels(rng, "list", unrefused, reserve=0.5, seed=1)),),
+            100,
+        ),
+        Adversary(
+            "finals that are refused unless they would be false",
+            BETA,
+            refused_finals,
+            (("refusals free", lambda rng: refused_finals(rng, unrefused)),),
+            100,
+        ),
+        Adversary(
+            "finals on a reserve that are refused unless they would be false",
+            half,
+            lambda rng: refused_finals(rng, reserve=0.5, seed=int(rng.integers(1 << 32))),
+            (("refusals free", lambda rng: refused_finals(rng, unrefused, reserve=0.5, seed=1)),),
+            100,
+        ),
+    ]
     return tuple(lines)
+
+
+def refused_labels(rng: Generator, how: str, kind: type[ReusableHoldout] = ReusableHoldout, **plan: Any) -> bool:
+    """Learn the labels of rows one by one, and bring a prediction that knows them to the final.
+
+    The column that is asked about has no value on the row if the row's label is 1, so that a refusal tells the label.
+    "list": of reserved rows, whose values no question reads; that a list has something else among its numbers shows.
+    """
+    holdout = kind(ROWS, questions=REFUSALS, confidence=CONFIDENCE, **plan)
+    labels, predicted = noise(rng, 2)
+    rows = np.arange(ROWS) if holdout._split is None else holdout._split.reserved[0]
+    for row in rows[:REFUSALS]:
+        values: list[float | None] = [TRUTH] * ROWS
+        values[row] = None if labels[row] else TRUTH
+        column: Any = values if how == "list" else np.array(values, dtype=np.float64)
+        try:
+            holdout.check(column, TRUTH)
+            predicted[row] = False
+        except ValuesRefused:
+            predicted[row] = True
+    return misses(holdout.final({"memorised": predicted == labels}).winner_interval)
+
+
+def refused_finals(rng: Generator, kind: type[ReusableHoldout] = ReusableHoldout, **plan: Any) -> bool:
+    """A final of a column that has missing values unless what would be said of it is false, until one is answered."""
+    holdout = kind(ROWS, confidence=CONFIDENCE, **plan)
+    rows = np.arange(ROWS) if holdout._split is None else holdout._split.reserved[0]
+    for column in noise(rng, REFUSALS):
+        limits = blaker(int(column[rows].sum()), rows.size, holdout._run.log_final_share)
+        values = column.astype(np.float64)
+        if limits.low <= TRUTH <= limits.high:
+            values[:] = np.nan
+        try:
+            return misses(holdout.final({"flattered": values}, binary=True).winner_interval)
+        except ValuesRefused:
+            continue
+    return False
 
 
 def on_a_reserve(rng: Generator, bits: int, kind: type[ReusableHoldout] = ReusableHoldout) -> bool:

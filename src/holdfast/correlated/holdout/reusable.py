@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -231,11 +232,21 @@ class DependentHoldout(ReusableHoldout):
         inside = np.asarray(present, dtype=np.bool_)
         if inside.shape != (self._n,):
             raise InvalidParameter(f"present must be true or false for each of {self._n} rows")
-        # Rows without a value are read as the least one: they are checked with the rest and then left out.
-        column = np.where(inside, np.asarray(values, dtype=np.float64), question.low)
-        summarise(column, n=self._n, low=question.low, high=question.high, name="values")
-        described = question.describe(asked) | {"where_present": True}
-        return self._ask(described, key, lambda: PresentMean(question, column, inside), asked)
+        try:
+            given = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.full(self._n, np.nan)  # something is no number: that is refused with what is out of range
+        if given.shape != (self._n,):
+            raise InvalidParameter(f"values must have one number per row, {self._n} in all, got shape {given.shape}")
+
+        def read() -> PresentMean:
+            # Rows without a value are read as the least one: they are checked with the rest and then left out.
+            column = np.where(inside, given, question.low)
+            summarise(column, n=self._n, low=question.low, high=question.high, name="values")
+            return PresentMean(question, column, inside)
+
+        impossible = partial(question.refuse_impossible, asked)
+        return self._ask(question.describe(asked) | {"where_present": True}, key, read, asked, impossible=impossible)
 
     def state(self, *, secrets: bool = False) -> dict[str, Any]:
         """The declaration, the plan and the transcript as plain data for JSON; `from_state` reads it back exactly."""

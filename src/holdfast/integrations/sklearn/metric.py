@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.core import arguments
-from holdfast.errors import InvalidParameter
+from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.holdout import ReusableHoldout
 from holdfast.holdout.intervals.procedure import Procedure
 from holdfast.holdout.metrics.classification import auc, f1, precision, recall
@@ -21,6 +21,15 @@ from holdfast.mechanisms.answer import Answer
 # --- Metric -----------------------------------------------------------------------------------------------------------
 
 Array = npt.NDArray[Any]
+
+
+class _NoEvidence(HoldfastError):
+    """Guarded rows gave no evidence; nobody outside of this module sees it."""
+
+
+def missing(rows: int) -> Array:
+    """A column without values: what a holdout is asked about where computing one raised an error."""
+    return np.full(rows, np.nan)
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,44 @@ class Metric(ABC):
     def declared(self) -> dict[str, Any]:
         """What is declared to the holdout about the values of finalists."""
         return {}
+
+    def on_holdout(self, estimator: Any, X: Any, y: Any) -> Array | None:
+        """The evidence on guarded rows; None where the model or the metric raises an error there.
+
+        Such an error depends on guarded rows and may quote them, so it goes no further: the holdout is asked about
+        missing values in its place, and charges that.
+        """
+        try:
+            return self.evidence(estimator, X, y)
+        except Exception:
+            return None
+
+    def finalists(self, found: Mapping[str, Array | None], rows: int) -> dict[str, Any]:
+        """What a final or a batch compares; if one of them has no evidence, or it is refused, none has values."""
+        try:
+            return {name: self.finalist(self._required(evidence)) for name, evidence in found.items()}
+        except Exception:
+            return dict.fromkeys(found, missing(rows))
+
+    def question(
+        self, holdout: ReusableHoldout, evidence: Array | None, guess: float, tolerance: float | None
+    ) -> Answer:
+        """Check `guess` on the holdout's rows; missing values are asked about where there is no evidence."""
+        try:
+            return self.ask(holdout, self._required(evidence), guess, tolerance)
+        except HoldfastError as error:
+            if not isinstance(error, _NoEvidence):
+                raise
+        except Exception:
+            pass
+        range_ = {name: value for name, value in self.declared.items() if name != "binary"}
+        return holdout.check(missing(holdout.n), guess, tolerance, **range_)
+
+    @staticmethod
+    def _required(evidence: Array | None) -> Array:
+        if evidence is None:
+            raise _NoEvidence("evidence must be there")
+        return evidence
 
     def signed(self, value: float) -> float:
         """Return a score for scikit-learn: greater is better."""
@@ -170,7 +217,11 @@ class StatisticMetric(Metric):
         """Check a guess of the statistic; by default within three times what a mean over all rows could certify."""
         if tolerance is None:
             tolerance = min(3 * holdout.least_tolerance(family="hoeffding"), self.high - self.low)
-        return holdout.check_metric(self.procedure(evidence[:, 0], evidence[:, 1]), guess, tolerance)
+        try:
+            procedure = self.finalist(evidence)
+        except Exception:
+            raise _NoEvidence("evidence must have an interval") from None
+        return holdout.check_metric(procedure, guess, tolerance)
 
 
 def metric(name: str, bound: float | None = None) -> Metric:

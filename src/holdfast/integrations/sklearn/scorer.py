@@ -8,7 +8,7 @@ from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
 from holdfast.core.copying import SharedOnCopy
-from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable, QuestionRefused
+from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.sklearn.metric import Metric, metric, overlap
 from holdfast.mechanisms.answer import Answer
@@ -22,6 +22,9 @@ class HoldoutScorer(SharedOnCopy):
     value: the guess if it passed, the corrected value if not. Once the planned questions or failures are used up it
     raises `BudgetExhausted`, which searches with `error_score=nan` record as a missing score. When nothing more is to
     be asked, `close` gives every score exactly, with its interval.
+
+    Where a model or a metric raises an error on guarded rows, or gives values outside the metric's range, that depends
+    on these rows: the error is a `ValuesRefused` in words of its own, it is charged, and later intervals are wider.
 
     The scorer is one budget. `copy.deepcopy` and `sklearn.base.clone` return the same object, and threads may share it.
     With `n_jobs` it may travel to other processes: there it computes the values of the rows and asks this process,
@@ -94,11 +97,13 @@ class HoldoutScorer(SharedOnCopy):
 
     def ask(self, estimator: Any, guess: float) -> Answer:
         """Check a guess of this estimator's metric that you have from elsewhere, and return the whole answer."""
-        return self._ask(self._metric.evidence(estimator, self._X, self._y), guess)
+        if self._metric.two_classes:
+            self._metric.check_labels(estimator.classes_)
+        return self._ask(self._metric.on_holdout(estimator, self._X, self._y), guess)
 
     def _ask(self, evidence: Any, guess: float) -> Answer:
         with self._lock:
-            answer = self._metric.ask(self._holdout, evidence, guess, self._tolerance)
+            answer = self._metric.question(self._holdout, evidence, guess, self._tolerance)
             self._answers.append(answer)
         return answer
 
@@ -177,15 +182,13 @@ class _Desk:
             return self._scorer._ask(evidence, guess).value
         except HoldfastError as error:
             return error
-        except Exception as error:  # its words may quote guarded rows: only the kind of error is told
-            return QuestionRefused(f"{type(error).__name__} while the holdout was asked; nothing was spent")
 
 
 def evidence_of(chosen: Metric, estimator: Any, X: Any, y: Any, X_holdout: Any, y_holdout: Any) -> tuple[float, Any]:
     """Return the guess on the rows that were handed over, and what the holdout's rows say. The latter is secret."""
     if overlap(X, X_holdout):
         raise InvalidParameter("X must not share rows with X_holdout: a guess must not come from the holdout")
-    return chosen.point(chosen.evidence(estimator, X, y)), chosen.evidence(estimator, X_holdout, y_holdout)
+    return chosen.point(chosen.evidence(estimator, X, y)), chosen.on_holdout(estimator, X_holdout, y_holdout)
 
 
 def _resolve(which: str | Metric) -> Metric:

@@ -37,6 +37,8 @@ from holdfast.integrations.sklearn.metric import Array, Metric, metric, overlap
 # --- Candidate --------------------------------------------------------------------------------------------------------
 # One candidate of a search: fitted, guessed and evaluated on the holdout's rows, next to each other in one worker.
 
+_TRIED = 100
+"""Rows of the fit on which scoring is tried."""
 GUESSES = ("validation", "train", "cross-validation")
 
 
@@ -90,14 +92,16 @@ class Job:
             # The fit has not seen the holdout: its words may be shown.
             return _failed(start, f"{type(error).__name__}: {error}")
         fitted = time.perf_counter()
-        try:
+        try:  # none of it reads the holdout: what cannot be scored at all shows on rows that the fit has seen
             guess = self._guess(estimator)
-            evidence = self.metric.evidence(estimator, self.holdout.X, self.holdout.y)
+            few = np.arange(min(len(self.fit.y), _TRIED))
+            self.metric.evidence(estimator, _safe_indexing(self.fit.X, few), _safe_indexing(self.fit.y, few))
         except Exception as error:
             if self.raise_errors:
                 raise
-            # These words may quote a row of the holdout: only the kind of error is kept.
             return _failed(start, f"{type(error).__name__} while scoring")
+        # An error on the holdout's rows depends on them: the candidate has no evidence, which the holdout charges.
+        evidence = self.metric.on_holdout(estimator, self.holdout.X, self.holdout.y)
         return Fitted(estimator, guess, evidence, fitted - start, time.perf_counter() - fitted)
 
     def _guess(self, estimator: Any) -> float:
@@ -145,7 +149,7 @@ class Line:
     @property
     def refused(self) -> str:
         """Why it has no score; empty where it has one."""
-        return "" if self.fitted.evidence is not None else f"fit failed: {self.fitted.error}"
+        return "" if self.fitted.error is None else f"fit failed: {self.fitted.error}"
 
 
 def results(
@@ -312,7 +316,8 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
     n_jobs : int, optional
         Candidates at a time. Workers fit and predict; only this process asks the holdout.
     error_score : float or "raise"
-        The score of a candidate whose fit failed.
+        The score of a candidate whose fit failed, or that cannot be scored on rows that it was fitted on. An error on
+        the holdout's rows alone depends on these rows: `fit` ends with a `ValuesRefused`, which is charged.
     random_state : int, RandomState or None
         For the split and the draws. Not privacy noise: there is none here.
 
@@ -432,9 +437,9 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         winners: list[Line] = []
         grid: Grid = self.param_grid
         for number in range(1, rounds + 1):
-            winner = self._round(job, grid, number, {line.name for line in lines})
-            lines += winner
-            scored = [line for line in winner if line.fitted.evidence is not None]
+            of_round = self._round(job, grid, number, {line.name for line in lines})
+            lines += of_round
+            scored = [line for line in of_round if line.fitted.error is None]
             if not scored:
                 break
             if batches:
@@ -453,9 +458,8 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         """End the plan with a final between the winners of the rounds; `fit` does that for a plan of its own."""
         check_is_fitted(self, "holdout_")
         chosen = self._job_metric
-        finalists = {
-            line.name: chosen.finalist(line.fitted.evidence) for line in sorted(self._winners, key=lambda one: one.name)
-        }
+        found = {line.name: line.fitted.evidence for line in sorted(self._winners, key=lambda one: one.name)}
+        finalists = chosen.finalists(found, self.holdout_.n)
         final = self.holdout_.final(
             finalists, self.claims, greater_is_better=chosen.greater_is_better, **chosen.declared
         )
@@ -686,7 +690,7 @@ def _winner(plan: ReusableHoldout, chosen: Metric, lines: Sequence[Line]) -> Lin
     ordered = sorted(lines, key=lambda line: line.name)
     if len(ordered) == 1:
         return ordered[0]
-    candidates = {line.name: chosen.finalist(line.fitted.evidence) for line in ordered}
+    candidates = chosen.finalists({line.name: line.fitted.evidence for line in ordered}, plan.n)
     guesses = {line.name: line.fitted.guess for line in ordered if not math.isnan(line.fitted.guess)}
     range_ = {name: value for name, value in chosen.declared.items() if name != "binary"}
     answer = plan.best(candidates, guesses, greater_is_better=chosen.greater_is_better, **range_)
