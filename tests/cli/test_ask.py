@@ -310,6 +310,7 @@ def test_an_estimate_and_an_end_show_what_each_label_stands_for(place: list[str]
         ("intervals", r"young +0\.\d+ in \[0\.\d+, 0\.\d+\]"),
         ("winner", r"“young” is best with 0\.\d+\. The truth is between 0\.\d+[\s\S]*loss at most +0"),
         ("ranks", r"“young” is best [\s\S]*rank of old +1 to 2\n +rank of young +1 to 2"),
+        ("winner=2,ranks=1", r"“young” is best with 0\.\d+\. The truth[\s\S]*rank of old +1 to 2"),
     ],
 )
 def test_a_final_shows_what_was_claimed(place: list[str], capsys: Any, claims: str, shown: str) -> None:
@@ -325,7 +326,7 @@ def test_a_final_names_what_can_be_claimed(place: list[str], capsys: Any) -> Non
     assert run(["ask", "final", *place, *FINALISTS, "--claims", "everything"]) == 2
     assert "claims must be one of intervals, winner, ranks" in capsys.readouterr().err
     assert run(["ask", "final", "--help"]) == 0
-    assert "--claims [intervals|winner|ranks]" in capsys.readouterr().out
+    assert "--claims [intervals|winner|ranks|CLAIM=WEIGHT,...]" in capsys.readouterr().out
     assert run(["ask", "close", *place]) == 0  # the refusal has changed nothing
 
 

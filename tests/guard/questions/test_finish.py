@@ -465,3 +465,42 @@ def test_a_noiseless_kind_is_made_again_from_its_stored_form(name: str) -> None:
     again = kind.asked_again(bound.question)
     assert again is not None
     assert again.bind(sample.schema, n, policy).digest == bound.digest
+
+
+@pytest.mark.parametrize(
+    ("claims", "stored"),
+    [
+        (["winner", "ranks"], {"winner": 0.5, "ranks": 0.5}),
+        ({"ranks": 3, "intervals": 1}, {"intervals": 0.25, "ranks": 0.75}),
+        (["ranks"], "ranks"),
+        ({"winner": 9, "loss": 1}, "winner"),
+    ],
+)
+def test_a_final_takes_several_claims_as_the_library_does(claims: Any, stored: Any) -> None:
+    guard = opened()
+    result = guard.ask(final(CANDIDATES, claims=claims))
+    details = result.details
+    split = stored if isinstance(stored, dict) else {stored: 1}
+    assert details["claims"] == stored
+    assert (details["ranks"] is not None) == ("ranks" in split)
+    assert (result.interval is not None) == ("intervals" in split)
+    assert guard.ask(final(CANDIDATES, claims=stored)).repeated, "the same claims in another spelling"
+    numbers = opened().ask(final({"amount": "amount", "half": "amount / 2"}, claims=claims, low=0, high=10))
+    assert (numbers.details["ranks"] is not None) == ("ranks" in split)
+
+
+def test_weights_of_claims_are_written_and_read_as_on_the_command_line() -> None:
+    from holdfast.guard.questions.fields import Place
+
+    (declared,) = [one for one in final.fields() if one.name == "claims"]
+    place = Place("--claims")
+    for text, value in (
+        ("winner", "winner"),
+        ("winner,ranks", ["winner", "ranks"]),
+        ("winner=1,ranks=2", {"winner": 1.0, "ranks": 2.0}),
+    ):
+        assert declared.input.read([text], place) == value
+        assert declared.input.write(value) == [text]
+    for wrong in ("winner=x", "winner=0,ranks=1", "nothing", "winner,nothing"):
+        with pytest.raises(InvalidParameter, match="claims"):
+            opened().ask(final(CANDIDATES, claims=declared.input.read([wrong], place)))

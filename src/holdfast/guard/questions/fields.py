@@ -215,6 +215,43 @@ class ChoiceInput(Input):
         return {"type": "string", "enum": list(self.choices)}
 
 
+@dataclass(frozen=True, kw_only=True)
+class WeightsInput(ChoiceInput):
+    """One of a few words, or several names with how much each weighs: `winner=1,ranks=2`, or alike, `winner,ranks`."""
+
+    names: tuple[str, ...] = ()
+
+    def schema(self) -> dict[str, Any]:
+        """One of the words, a list of names, or an object from names to weights."""
+        name = {"type": "string", "enum": list(self.names)}
+        weight = {"type": "number", "exclusiveMinimum": 0}
+        return {
+            "anyOf": [
+                {"type": "string", "enum": [word for word in self.choices if "=" not in word]},
+                {"type": "array", "items": name, "minItems": 1},
+                {"type": "object", "propertyNames": name, "additionalProperties": weight, "minProperties": 1},
+            ]
+        }
+
+    def read(self, texts: Sequence[str], place: Place) -> Any:
+        """Return a word as it is, names as a list, weights as a mapping."""
+        text = super().read(texts, place)
+        if text is None or not {",", "="} & set(text):
+            return text
+        parts = [part.strip() for part in text.strip().rstrip(",").split(",")]
+        if "=" not in text:
+            return parts
+        pairs = [part.partition("=") for part in parts]
+        return {name.strip(): _number(weight.strip(), place.name) for name, _, weight in pairs}
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """Return names with commas between them, and their weights where they have any."""
+        if isinstance(value, str):
+            return [value]
+        weights = value.items() if isinstance(value, Mapping) else ((name, None) for name in value)
+        return [",".join(name if weight is None else f"{name}={weight:g}" for name, weight in weights)]
+
+
 class CostInput(Input):
     """A privacy cost."""
 

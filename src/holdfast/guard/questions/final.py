@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,11 @@ from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.questions.base import Bound, Question, Settled, Situation
 from holdfast.guard.questions.best import CandidateList, SmallerIsBetter, candidate_rows
 from holdfast.guard.questions.expressions import Spelled
-from holdfast.guard.questions.fields import ChoiceInput, Default, High, Low, NumberInput
+from holdfast.guard.questions.fields import Default, High, Low, NumberInput, WeightsInput
 from holdfast.guard.questions.noiseless import power_bets, power_sums, with_default
 from holdfast.guard.questions.reveal import Ending, revealed_words
 from holdfast.guard.questions.words import number
-from holdfast.holdout.final import Finalists, decide_final, split_of
+from holdfast.holdout.final import CLAIMS, Finalists, decide_final, split_of
 from holdfast.holdout.intervals.power_sums import NumberMean, PowerBets
 from holdfast.holdout.ranks import Forecast, Ranks, forecast_from, rank, sign_statistics
 from holdfast.holdout.transcript import THEOREM
@@ -71,16 +71,20 @@ class Final(Question):
 
     candidates: CandidateList
     claims: Annotated[
-        Literal["intervals", "winner", "ranks"],
-        ChoiceInput(
+        str | Sequence[str] | Mapping[str, float],
+        WeightsInput(
             label="Claim",
-            help="What to certify: an interval for each finalist, the winner with a bound on what the choice lost, or "
-            "ranks: who is certainly better than whom.",
+            help="What to certify: intervals (one for each finalist), winner (an interval of the best, and what the "
+            "choice may have lost) or ranks (who is certainly better than whom); or several with the part of the level "
+            "of each, such as winner=1,ranks=1.",
             choices={
                 "intervals": "an interval of each",
                 "winner": "the winner, and what the choice may have lost",
                 "ranks": "who is certainly better than whom",
+                "winner=1,ranks=1": "the winner and who is better than whom, half of the level each",
             },
+            names=CLAIMS,
+            metavar="[intervals|winner|ranks|CLAIM=WEIGHT,...]",
         ),
     ] = "intervals"
     smaller_is_better: SmallerIsBetter = False
@@ -109,7 +113,7 @@ class Final(Question):
             )
         phases = max(1, len(policy.reserve_parts))
         phase = None if self.phase is None else arguments.whole("phase", self.phase, at_least=1, at_most=phases)
-        return Finale(rows, self.claims, bool(self.smaller_is_better), schema, n, policy, phase)
+        return Finale(rows, _spelled_claims(self.claims), bool(self.smaller_is_better), schema, n, policy, phase)
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
@@ -133,7 +137,7 @@ class Finale(Ending):
     def __init__(
         self,
         rows: Mapping[str, Spelled],
-        claims: str,
+        claims: str | dict[str, float],
         smaller: bool,
         schema: Schema,
         n: int,
@@ -270,6 +274,17 @@ class Finale(Ending):
             details |= {"phase": self._finals + 1, "phases": len(self._policy.reserve_parts)}
         details["revealed"] = self.revealed(past, situation)
         return Settled(plain["values"], plain["interval"], guarantee, None, None, details, asked=0, finishes=True)
+
+
+def _spelled_claims(claims: Any) -> str | dict[str, float]:
+    """Claims in one spelling: a word where it says the same, else the part of the level of each, in one order."""
+    split = split_of(claims)
+    if isinstance(claims, str):
+        return claims
+    for word in ("intervals", "winner", "ranks"):
+        if split_of(word) == split:
+            return word
+    return {name: split[name] for name in CLAIMS if name in split}
 
 
 def _measured(sample: Sample, wanted: Sequence[tuple[Spelled, ...]]) -> list[Sequence[tuple[int, ...]]]:
