@@ -18,6 +18,7 @@ from holdfast.errors import InvalidParameter, SampleUnavailable
 from holdfast.guard import Board
 from holdfast.guard.scoring.tally import tally
 from tests.data import kept
+from tests.data.test_many_files import PARTS
 from tests.data.test_same_everywhere import HELD, agree
 
 if TYPE_CHECKING:
@@ -224,6 +225,26 @@ def test_a_folder_has_the_rows_that_it_has_for_the_others(spark_session: SparkSe
     (tmp_path / "README").write_text("not rows")
     here, there = table(tmp_path), table(tmp_path, engine="spark", session=spark_session)
     assert (there.n, there.fingerprint()) == (here.n, here.fingerprint())
+
+
+def test_columns_that_folders_hold_are_those_of_the_other_engines(spark_session: SparkSession, tmp_path: Path) -> None:
+    """In all the types of the schema of Delta Lake, missing values and what folders write in another way among them."""
+    import deltalake
+    import pyarrow as pa
+
+    held = pl.DataFrame({"x": [1, 2, 3], **PARTS}).to_arrow(compat_level=pl.CompatLevel.oldest())
+    at = held.column_names.index("price")
+    held = held.set_column(at, "price", held.column("price").cast(pa.decimal128(10, 2)))
+    place = tmp_path / "people"
+    deltalake.write_deltalake(str(place), held, partition_by=list(PARTS))
+    truth = table(deltalake.DeltaTable(str(place)).to_pyarrow_table())
+    asked = [Count(f"{name} is null") for name in PARTS] + [Count("town = 'c/d'"), Count("zip = '007'")]
+    for engine in ("polars", "duckdb", "spark"):
+        session = spark_session if engine == "spark" else None
+        with table(place, engine=engine, session=session) as sample:  # type: ignore[arg-type]
+            assert sample.schema == truth.schema
+            assert sample.fingerprint() == truth.fingerprint()
+            assert sample.measure(asked) == truth.measure(asked)
 
 
 def test_kinds_of_parquet_columns_are_those_of_the_other_engines(spark_session: SparkSession, tmp_path: Path) -> None:

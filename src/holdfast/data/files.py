@@ -511,17 +511,15 @@ def _delta(name: str) -> _Table:
             "without them, or copy its rows to Parquet"
         )
     if not added.num_rows:
-        raise _empty("Delta Lake", name)
+        raise InvalidParameter(
+            f"source must have at least one row, and {_last(name)} is a table of Delta Lake without any"
+        )
     # Paths in the log are written as in an address; one of a file of another table, of which this is a copy, is whole.
     paths = [unquote(path) for path in added.column("path").to_pylist()]
     files = [path.removeprefix("file://") if "://" in path else f"{name.rstrip('/')}/{path}" for path in paths]
     values = {column: added.column(f"partition.{column}").cast(pa.string()).to_pylist() for column in partitioned}
     held = {file: {column: values[column][at] for column in partitioned} for at, file in enumerate(files)}
     return _Table(tuple(sorted(files)), held if partitioned else {}, {column: types[column] for column in partitioned})
-
-
-def _empty(format: str, name: str) -> InvalidParameter:
-    return InvalidParameter(f"source must have at least one row, and {_last(name)} is a table of {format} without any")
 
 
 def _iceberg(name: str) -> _Table | None:
@@ -545,7 +543,9 @@ def _iceberg(name: str) -> _Table | None:
             "copy its rows to Parquet"
         )
     if not files:
-        raise _empty("Iceberg", name)
+        raise InvalidParameter(
+            f"source must have at least one row, and {_last(name)} is a table of Iceberg without any"
+        )
     if any(_numbered_columns(one) != columns for one in files):
         raise InvalidParameter(
             f"source must be a table of Iceberg whose files have its columns, by number and name, and columns of "
