@@ -279,6 +279,19 @@ class TestViews:
     def source(self, engine: str, folder: Path) -> str:
         return str(folder / "people.duckdb") if engine == "duckdb" else f"sqlite://{folder}/people.sqlite"
 
+    def test_columns_that_are_computed_when_they_are_read(self, tmp_path: Path) -> None:
+        """DuckDB allows chance in them; SQLite and PostgreSQL do not."""
+        path = tmp_path / "people.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            connection.execute("create table people (s varchar, x double as (random()))")
+            connection.execute("create table fixed (s varchar, y double, x double as (y + 1))")
+            connection.execute("insert into people select 'a' from range(100)")
+            connection.execute("insert into fixed select 'a', range from range(100)")
+        with opened(path, table="people")() as sample, pytest.raises(SampleUnavailable, match="no longer has the rows"):
+            sample.measure(ASKED[2:])
+        with opened(path, table="fixed")() as sample:
+            assert sample.measure(ASKED[:1]) == sample.measure(ASKED[:1]) == [(90,)]
+
     @pytest.mark.parametrize(("engine", "written"), [("duckdb", "random()"), ("sqlite", "abs(random()) % 100 + 0.5")])
     def test_without_a_digest_they_would_be_answered(
         self, tmp_path: Path, engine: str, written: str, monkeypatch: pytest.MonkeyPatch

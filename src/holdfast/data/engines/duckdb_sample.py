@@ -233,11 +233,14 @@ def _table(
 
 
 def _holds(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
-    """Whether the file of a database holds the rows of a table: a view may show other ones from the same file."""
+    """Whether the file of a database holds the rows of a table.
+
+    A view may show other ones from the same file, and so may a column that is computed whenever it is read.
+    """
     *above, name = table.split(".")
     found = connection.execute(
         "select 1 from duckdb_tables() where database_name = ? and lower(schema_name) = lower(?) "
-        "and lower(table_name) = lower(?)",
+        "and lower(table_name) = lower(?) and not contains(lower(sql), 'generated always')",
         [_SOURCE, above[-1] if above else "main", name],
     )
     return bool(found.fetchall())
