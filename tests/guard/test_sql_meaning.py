@@ -156,11 +156,12 @@ def compared(statements: int, seed: int) -> Counter[str]:
                 found["no statement of DuckDB"] += 1
                 continue
             try:
-                words = compile_sql(f"select count(*) from p where {text}", SCHEMA, POLICY, 1000).questions[0]
+                questions = compile_sql(f"select count(*) from p where {text}", SCHEMA, POLICY, 1000).questions
             except InvalidParameter:
                 found["refused"] += 1
                 continue
-            parsed = expression(words["expression"], SCHEMA)
+            # A condition that every row meets asks nothing.
+            parsed = expression(questions[0]["expression"] if questions else "true", SCHEMA)
             same = [python_rows.evaluate(parsed, row) for row in rows] == wanted
             found["same" if same else "other"] += 1
             if not same:
