@@ -17,6 +17,7 @@ from holdfast.data.statistics import (
     FixedSum,
     GroupBy,
     Histogram,
+    PowerSum,
     Present,
     QuantileCounts,
     Statistic,
@@ -97,7 +98,7 @@ def questions(random: Random, count: int) -> list[Statistic]:
 def _question(random: Random, numbers: list[Any], truths: list[Any], nested: bool) -> Statistic:
     low = random.choice([0.0, -1.0, -7.5, 0.1, 1e-5, -1e9])
     high = low + random.choice([1.0, 0.3, 100.0, 12345.678, 1e12])
-    match random.randrange(7 if nested else 5):
+    match random.randrange(8 if nested else 6):
         case 0:
             return FixedSum(random.choice(numbers), low, high, random.choice([None, low, high, (low + high) / 2]))
         case 1:
@@ -110,6 +111,9 @@ def _question(random: Random, numbers: list[Any], truths: list[Any], nested: boo
         case 4:
             return QuantileCounts(random.choice(numbers), _edges(random))
         case 5:
+            second = random.choice([None, FixedSum(random.choice(truths + numbers), low, high)])
+            return PowerSum(FixedSum(random.choice(numbers), low, high), random.randint(2, 4), second)
+        case 6:
             names = random.sample(KEYED, random.randint(1, 2))
             categories = tuple(_categories(random, name) for name in names)
             null_as = random.choice([None, tuple(random.choice([None, 0]) for _ in names)])

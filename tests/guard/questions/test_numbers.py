@@ -218,3 +218,47 @@ def test_ranks_of_many_and_a_final_of_sixty_take_about_a_second() -> None:
     print(f"winner of 60: {one:.2f} s, ranks of 29: {time.perf_counter() - began - one:.2f} s")
     assert time.perf_counter() - began < 30
     assert math.isfinite(one)
+
+
+def test_numbers_of_some_rows_are_as_narrow_as_a_guard_over_these_rows_alone() -> None:
+    """Absent rows count for nothing: neither in one column nor in the difference of two."""
+    some = np.flatnonzero(ROWS["id"] % 3 == 0)
+    kept = {name: values[some] for name, values in ROWS.items()}
+    asked = [
+        (claim("b", at_least=0.33, where="id % 3 = 0", **LOSSES), claim("b", at_least=0.33, **LOSSES)),
+        (check("b", guess=0.36, where="id % 3 = 0", **LOSSES), check("b", guess=0.36, **LOSSES)),
+    ]
+    for among, alone in asked:
+        ends = []
+        for question, rows in ((among, ROWS), (alone, kept)):
+            guard = opened(rows=rows)
+            guard.ask(question)
+            ends.append(guard.ask(close()).details["revealed"][0])
+        assert ends[0]["value"] == pytest.approx(ends[1]["value"], abs=1e-8)
+        if among.kind == "claim":
+            assert ends[0]["interval"] == pytest.approx(ends[1]["interval"], abs=1e-6)
+        else:  # all of what decides is shown at both ends here: bets have 7/8 of the share, not 1/8
+            assert 0.8 * width(ends[1]["interval"]) < width(ends[0]["interval"]) < width(ends[1]["interval"])
+    gone = dict(ROWS, a=[None if i % 4 == 0 else float(x) for i, x in enumerate(ROWS["a"])])
+    there = np.flatnonzero(ROWS["id"] % 4)
+    question = {"margin": 0.03, **LOSSES}
+    some_rows, all_rows = (
+        opened_on(POLICY, rows=gone, engine="polars"),
+        opened(rows={k: v[there] for k, v in ROWS.items()}),
+    )
+    assert some_rows.ask(compare("a", "b", where_present=True, **question)).passed
+    assert all_rows.ask(compare("a", "b", **question)).passed
+    ends = [guard.ask(close()).details["revealed"][0] for guard in (some_rows, all_rows)]
+    assert ends[0]["value"] == pytest.approx(ends[1]["value"], abs=1e-8)
+    assert ends[0]["interval"] == pytest.approx(ends[1]["interval"], abs=1e-6)
+
+
+def test_a_mean_among_some_rows_of_an_earlier_version_is_revealed_by_its_range() -> None:
+    bound = bound_of(claim("b", at_least=0.2, where="id % 3 = 0", **LOSSES), N)
+    earlier = bound.by_range()
+    assert len(earlier.statistics) == 2
+    assert earlier.digest == bound.digest
+    exact = earlier.reveal([(400 * 2**30,), (1000,)], N, -8.0)
+    assert exact is not None
+    assert exact.interval is not None
+    assert exact.interval[0] == pytest.approx(kl(2.0, 1000, -8.0, 0.0, 5.0, "lower").low, abs=1e-9)

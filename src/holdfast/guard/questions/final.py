@@ -156,7 +156,7 @@ class Finale(Ending):
         self._binary = all(one.binary for one in self._rows)
         for one in self._rows:
             one.fixed_sum.plan(schema)
-            for power in () if self._binary else power_sums((one,)):
+            for power in () if self._binary else power_sums([one.fixed_sum]):
                 power.plan(schema)
         self._phase = phase
         if phase is not None and phase > 1:  # earlier versions knew no phases: the first one is not named
@@ -289,7 +289,8 @@ def _spelled_claims(claims: Any) -> str | dict[str, float]:
 
 def _measured(sample: Sample, wanted: Sequence[tuple[Spelled, ...]]) -> list[Sequence[tuple[int, ...]]]:
     """The sums and the powers of each, one reading for all."""
-    statistics: list[list[Statistic]] = [[*(one.fixed_sum for one in rows), *power_sums(rows)] for rows in wanted]
+    sums = ([one.fixed_sum for one in rows] for rows in wanted)
+    statistics: list[list[Statistic]] = [[*some, *power_sums(some)] for some in sums]
     found = iter(sample.measure([one for some in statistics for one in some]))
     return [[next(found) for _ in some] for some in statistics]
 

@@ -168,7 +168,7 @@ class NumberLook(Look):
         self._by_mean = len(rows) == 1 and isinstance(asked, Guess)
         if not self._by_mean:
             self._question = replace(question, family="betting")
-        self.statistics = (*self.statistics, *power_sums(rows))
+        self.statistics = (*self.statistics, *power_sums([one.fixed_sum for one in rows]))
         for statistic in self.statistics:
             statistic.plan(schema)  # an expression whose powers are too large is refused here
 
@@ -198,9 +198,9 @@ class NumberLook(Look):
         return question.decide_claim(rows, asked, share)
 
 
-def power_sums(rows: Sequence[Spelled]) -> tuple[PowerSum, ...]:
+def power_sums(sums: Sequence[FixedSum]) -> tuple[PowerSum, ...]:
     """The powers of a number, or of the difference of two, that bets need next to the sums."""
-    first, second = rows[0].fixed_sum, rows[1].fixed_sum if len(rows) > 1 else None
+    first, second = sums[0], sums[1] if len(sums) > 1 else None
     return tuple(PowerSum(first, power, second) for power in range(2, POWERS + 1))
 
 
@@ -236,8 +236,11 @@ class PresentLook(Look):
         if len(rows) == 2:  # a row without a value of one counts for neither
             gone = null[0] if len(null) == 1 else tree.Or(tuple(null))
             nodes = [tree.Case(((gone, tree.Null()),), node) for node in nodes]
-        sums = (FixedSum(node, one.low, one.high) for node, one in zip(nodes, rows, strict=True))
-        self.statistics = (*sums, Present(nodes[0]))
+        sums = tuple(FixedSum(node, one.low, one.high) for node, one in zip(nodes, rows, strict=True))
+        self._schema = schema
+        self._by_powers = not all(one.binary for one in rows)
+        powers = power_sums(sums) if self._by_powers else ()
+        self.statistics = (*sums, Present(nodes[0]), *powers)
         for statistic in self.statistics:
             statistic.plan(schema)  # an expression that is too large once it is joined is refused here
 
@@ -250,13 +253,25 @@ class PresentLook(Look):
         return unless_few(prepared[-1], lambda: super(PresentLook, self).reveal(prepared, n, log_share))
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
-        sums, (present,) = [total for (total,) in measured[:-1]], measured[-1]
-        total = sums[0] if len(sums) == 1 else (sums[0] - sums[1] + present * UNIT) / 2
+        count = len(self._rows)
+        sums, (present,) = [total for (total,) in measured[:count]], measured[count]
+        total = Fraction(sums[0]) if len(sums) == 1 else Fraction(sums[0] - sums[1] + present * UNIT, 2)
         question = self._question
-        procedure = conditional_mean(
-            total / UNIT, present, n, question.low, question.high, whole=question.binary, name="rows with a value"
-        )
+        low, high, name = question.low, question.high, "rows with a value"
+        procedure = conditional_mean(float(total / UNIT), present, n, low, high, whole=question.binary, name=name)
+        if self._by_powers:
+            # A row that does not count adds the power of 0; where two are compared, that of 1/2, which is taken off.
+            absent = n - present if count > 1 else 0
+            powers = [added - (absent * UNIT >> power) for power, (added,) in enumerate(measured[count + 1 :], 2)]
+            procedure = _among(PowerBets.of([total, *powers], present, low, high), procedure) if present else procedure
         return question.decide_among(procedure, self._asked, share)
+
+    def by_range(self) -> Bound:
+        """Return the question as versions decided it that knew the sums alone."""
+        found = PresentLook(self.kind, self._rows, self._question, self._asked, self._schema)
+        found._by_powers, found.statistics = False, self.statistics[: len(self._rows) + 1]
+        found.question = self.question
+        return found
 
 
 class PairLook(Look):
@@ -287,6 +302,17 @@ class PairLook(Look):
         if isinstance(self._asked, OneSided) and self._asked.at_least and self._asked.bound == 0:
             return Signs(won, lost, n).decide(share)
         return self._question.decide_among(_pair_procedure(won, lost, n), self._asked, share)
+
+
+def _among(bets: PowerBets, by_range: OnRows) -> OnRows:
+    """The interval of bets on the rows with a value, cut by that of their mean and the range; `NumberMean`'s parts."""
+
+    def limits(log_share: float, side: Side) -> tuple[float, float]:
+        ends = by_range.interval(log_share - SMALL_PART, side)
+        return meet(bets.interval(log_share - LARGE_PART, side), ends)
+
+    name = "rows with a value (betting)"
+    return OnRows(by_range.low, by_range.high, by_range.n, name, limits, by_range.value)
 
 
 def _pair_procedure(won: int, lost: int, n: int) -> OnRows:
