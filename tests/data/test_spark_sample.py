@@ -227,6 +227,29 @@ def test_a_folder_has_the_rows_that_it_has_for_the_others(spark_session: SparkSe
     assert (there.n, there.fingerprint()) == (here.n, here.fingerprint())
 
 
+def test_what_the_other_engines_refuse_is_not_read_in_another_way(spark_session: SparkSession, tmp_path: Path) -> None:
+    """Spark would read every Parquet file below a folder: those of deleted rows and of earlier versions too."""
+    import deltalake
+
+    rows = pl.DataFrame({"x": [1, 2, 3]})
+    deleted, emptied, linked, uneven = (tmp_path / name for name in ("deleted", "emptied", "linked", "uneven"))
+    deltalake.write_deltalake(str(deleted), rows.to_arrow(), configuration={"delta.enableDeletionVectors": "true"})
+    deltalake.write_deltalake(str(emptied), rows.to_arrow())
+    deltalake.DeltaTable(str(emptied)).delete()
+    for folder in (linked, uneven / "year=1", uneven / "year=2" / "month=3"):
+        folder.mkdir(parents=True)
+        rows.write_parquet(folder / "a.parquet")
+    os.link(linked / "a.parquet", linked / "b.parquet")
+    for place, said in (
+        (deleted, "must not be a table of Delta Lake with deletion vectors"),
+        (emptied, "must have at least one row"),
+        (linked, "must name each file once"),
+        (uneven, "same columns in the names of the folders"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            table(place, engine="spark", session=spark_session)
+
+
 def test_columns_that_folders_hold_are_those_of_the_other_engines(spark_session: SparkSession, tmp_path: Path) -> None:
     """In all the types of the schema of Delta Lake, missing values and what folders write in another way among them."""
     import deltalake

@@ -35,6 +35,7 @@ _BESIDE = (".wal", "-wal", "-journal")
 """What the names of files end with in which DuckDB and SQLite keep changes that are not in the database yet."""
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
+_NONE, _OTHERS = "there is no file", "source must be a .parquet or .csv file or a folder of Parquet files"
 CHANGED = "the sample no longer has the rows it was opened with; open it again to guard what is there now"
 
 
@@ -114,14 +115,12 @@ class Files:
         label = _label(given)
         if not state:
             if all(_is_elsewhere(one) or _is_pattern(one) or Path(one).suffix.lower()[1:] in FORMATS for one in given):
-                raise SampleUnavailable(f"there is no file {label}, or it cannot be read")
-            raise InvalidParameter(f"source must be a .parquet or .csv file or a folder of Parquet files: {label}")
+                raise SampleUnavailable(f"{_NONE} {label}, or it cannot be read")
+            raise InvalidParameter(f"{_OTHERS}: {label}")
         formats = {"csv" if name.lower().endswith(".csv") else "parquet" for name, _ in state}
         wrong = [name for name, _ in state if _suffix(name) not in FORMATS]
         if wrong and (tabled is None or len(given) == 1):
-            raise InvalidParameter(
-                f"source must be a .parquet or .csv file or a folder of Parquet files: {_last(wrong[0])}"
-            )
+            raise InvalidParameter(f"{_OTHERS}: {_last(wrong[0])}")
         if "csv" in formats and (len(state) > 1 or _is_elsewhere(state[0][0])):
             raise InvalidParameter(
                 f"source must be one CSV file on this machine, or Parquet files: {label}; copy it here, or write the "
@@ -131,6 +130,16 @@ class Files:
         names = [name for name, _ in state]
         held, types = _hive_columns(names, _base(given, names)) if tabled is None else (tabled.held, tabled.types)
         return cls(given, formats.pop(), state, deep, held, types)
+
+    @classmethod
+    def at_or_none(cls, source: str | Path | Sequence[str | Path]) -> Files | None:
+        """The same, and None where no Parquet or CSV files are found: another engine may know others."""
+        try:
+            return cls.at(source)
+        except (InvalidParameter, SampleUnavailable) as error:
+            if str(error).startswith((_NONE, _OTHERS)):
+                return None
+            raise
 
     @classmethod
     def below(cls, path: Path) -> Files | None:

@@ -287,11 +287,11 @@ def _local(source: str | Path | Sequence[str | Path], session: SparkSession) -> 
         or not str(settings.hadoopConfiguration().get("fs.defaultFS")).startswith("file:")
     ):
         return None, None
-    try:
+    if not isinstance(source, (str, Path)):
         files = Files.at(source)
-    except (InvalidParameter, SampleUnavailable):
-        if not isinstance(source, (str, Path)):
-            raise
+    elif (found := Files.at_or_none(source)) is not None:
+        files = found
+    else:
         return None, Files.below(Path(source))
     return files, files
 
