@@ -319,8 +319,24 @@ def test_open_says_that_an_inferred_schema_is_outside_the_privacy_budget(tmp_pat
         words = ["guard", "open", str(tmp_path / f"{name}.db"), str(rows), "--row-key", "id", "--json", *more]
         assert run(words) == 0
         notes[name] = said(capsys).get("notes", [])
-    assert [note for note in notes["private"] if "privacy budget does not cover" in note] == notes["private"] != []
+    assert any("privacy budget does not cover" in note for note in notes["private"])
     assert notes["plain"] == []
+
+
+@pytest.mark.parametrize(("more", "advised"), [([], True), (["--reserve", "0.5", "--reserve-by", "id"], False)])
+def test_opening_recommends_a_reserve_where_a_privacy_budget_makes_a_final_wide(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], advised: bool
+) -> None:
+    rows, ledger = tmp_path / "rows.csv", str(tmp_path / "p.db")
+    rows.write_text("old,id\n" + "".join(f"{'true' if i % 2 else 'false'},p{i}\n" for i in range(4000)))
+    assert (
+        run(["guard", "open", ledger, str(rows), "--questions", "50", "--privacy", "zcdp:0.005", *more, "--json"]) == 0
+    )
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert any("A final on all rows would be within 0.26" in note for note in notes) is advised
+    final = ["ask", "final", ledger, str(rows), "--candidate", "x=old", "--estimate"]
+    assert run(final) == 0
+    assert ("Reserve rows when a guard is opened" in " ".join(capsys.readouterr().out.split())) is advised
 
 
 @pytest.mark.parametrize(("cap", "words"), [("0.2", "The cap of 0.2 is a ceiling"), ("0.01", "this is the whole cap")])

@@ -7,6 +7,8 @@ import pytest
 
 import holdfast as hf
 from holdfast import guard as ask
+from holdfast.accounting import PureDP
+from holdfast.accounting.costs import ZCDP
 from holdfast.errors import InvalidParameter
 from holdfast.guard import Board, Guard, Policy
 
@@ -69,3 +71,27 @@ def test_kinds_without_a_guess_name_no_tolerance(guard: Guard) -> None:
         said = guard.estimate(question)
         assert said.admitted
         assert said.least_tolerance is None
+
+
+def test_a_final_that_a_privacy_budget_makes_wide_comes_with_a_recommendation_that_is_true() -> None:
+    """Before, nothing said so. The width that is named is that of the final on a reserve."""
+    rows = {"id": [f"a{i}" for i in range(N)], "x": [i % 2 == 0 for i in range(N)]}
+    sample = hf.data.table(rows, row_key="id")
+    final = ask.final({"x": "x"}, claims="intervals")
+    said = Guard.open(None, sample, Policy(questions=50, privacy=ZCDP(0.005))).estimate(final)
+    assert said.half_width is not None
+    assert said.half_width > 0.2
+    assert "Reserve rows when a guard is opened (reserve=0.5)" in said.advice
+    assert said.advice in str(said)
+    assert said.to_dict()["advice"] == said.advice
+    named = float(said.advice.split("within about ")[1].split(":")[0])
+    reserved = Guard.open(None, sample, Policy(questions=50, privacy=ZCDP(0.005), reserve=0.5))
+    assert reserved.estimate(final).advice == ""
+    low, high = reserved.ask(final).interval["x"]
+    assert (high - low) / 2 == pytest.approx(named, rel=0.1)
+    for policy in (Policy(questions=50), Policy(questions=50, privacy=PureDP(0.01))):
+        assert Guard.open(None, sample, policy).estimate(final).advice == ""
+    assert (
+        Guard.open(None, sample, Policy(questions=50, privacy=ZCDP(0.005))).estimate(ask.check("x", guess=0.5)).advice
+        == ""
+    )

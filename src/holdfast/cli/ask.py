@@ -280,7 +280,8 @@ def _show(asked: Any, found: Any, estimate: bool, verbose: bool) -> None:
     rows: list[tuple[str, object]] = _understood(asked)
     if estimate:
         rows += [("would be", "admitted" if found.admitted else "refused"), *_costs(found)]
-        output.facts("Estimate", rows + test_facts(found.test))
+        advice: list[tuple[str, object]] = [("note", found.advice)] if found.advice else []
+        output.facts("Estimate", rows + test_facts(found.test) + advice)
         return
     from holdfast.mechanisms.answer import wider_words
 

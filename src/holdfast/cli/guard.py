@@ -233,10 +233,10 @@ def open_(
         made = _proposed(rows.n, ledger, sample, yes)
     with store_at(ledger, create=True) as store:
         guard = Guard.open(store, rows, made, allow_overlap=allow_overlap)
-        found, width = guard.describe(), _width_words(guard)
+        found, width, final = guard.describe(), _width_words(guard), [] if opened else _final_words(guard)
     numbered = row_key in rows.identity().numbered
     rows.close()
-    _print(found, as_json, width + _notes(row_key, numbered, found))
+    _print(found, as_json, width + _notes(row_key, numbered, found) + final)
 
 
 _QUESTIONS, _FAILURES = 1000, 10
@@ -266,6 +266,16 @@ def _width_words(guard: Guard) -> list[str]:
         f"{words} As many with --privacy {_typed(other.privacy)} --spend {_typed(other.spend)} would be good to "
         f"±{narrow:.2g}: intervals are corrected for all that the cap may tell, so a large cap makes them wide."
     ]
+
+
+def _final_words(guard: Guard) -> list[str]:
+    """Whether a reserve would make a final much narrower than the privacy cap lets it be."""
+    from holdfast.guard.estimates import final_advice
+    from holdfast.guard.state import GuardState
+
+    state = guard.ledger.look(GuardState.of)
+    advice = final_advice(state.policy, state.schema, state.explored)
+    return [advice] if advice else []
 
 
 def _typed(cost: Any) -> str:

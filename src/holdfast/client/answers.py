@@ -206,6 +206,7 @@ def read_estimate(plain: Any) -> RemoteEstimate:
             test=plain.get("test"),
             passes_within=None if within is None else (float(within[0]), float(within[1])),
             failure_price=None if price is None else Price(price["widening"], price["final_widening"]),
+            advice=plain.get("advice", ""),
         )
     except (InvalidParameter, KeyError, TypeError):
         raise odd() from None

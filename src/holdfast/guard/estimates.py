@@ -28,6 +28,7 @@ from holdfast.guard.pipeline import (
 )
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Bound, Question, Situation
+from holdfast.guard.questions.final import Final
 from holdfast.guard.state import Account, Accounts, GuardState, Progress, read_account
 from holdfast.holdout.error_budget import Price
 from holdfast.mechanisms.answer import wider_words
@@ -65,6 +66,9 @@ class Estimate:
     failure_price : Price or None
         For a check, by what part later intervals and that of a final become wider if the guess fails near its rows; one
         that is far off costs a little more.
+    advice : str
+        A sentence about another policy that would give a much narrower answer; empty where there is none. It recommends
+        a reserve for a final that a privacy budget makes wide.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class Estimate:
     test: Mapping[str, Any] | None = None
     passes_within: tuple[float, float] | None = None
     failure_price: Price | None = None
+    advice: str = ""
 
     def __str__(self) -> str:
         if not self.admitted:
@@ -98,7 +103,7 @@ class Estimate:
             parts += (
                 [f"inconclusive with probability {self.test['inconclusive']:.2g}"] if self.test["inconclusive"] else []
             )
-        return ", ".join(parts)
+        return ", ".join(parts) + (f". {self.advice}" if self.advice else "")
 
     def check_sentences(self) -> list[str]:
         """When a guess passes, and what it costs if it does not, in sentences; none for other kinds.
@@ -156,6 +161,7 @@ class Estimate:
             "test": None if self.test is None else dict(self.test),
             "passes_within": None if self.passes_within is None else list(self.passes_within),
             "failure_price": None if self.failure_price is None else self.failure_price.to_dict(),
+            "advice": self.advice,
         }
 
 
@@ -191,7 +197,8 @@ def estimate(view: View, request: BoundRequest) -> Estimate:
     except (GuaranteeUnavailable, InvalidParameter) as reason:
         return Estimate(bound.cost, None, False, reason=str(reason), remaining=left, test=test)
     left, within = charged.remaining(state.policy), bound.passes_within(situation)
-    return Estimate(bound.cost, width, True, False, "", left, least, test, within, _failure_price(bound, situation))
+    price, advice = _failure_price(bound, situation), bound.advice(situation)
+    return Estimate(bound.cost, width, True, False, "", left, least, test, within, price, advice)
 
 
 def _failure_price(bound: Bound, situation: Situation) -> Price | None:
@@ -328,3 +335,28 @@ def narrowest_privacy(policy: Policy, schema: Schema, n: int) -> tuple[Policy, f
         width = private_width(smaller, schema, n)
         found += [] if width is None else [(width, -power, smaller)]
     return None if not found else (min(found)[2], min(found)[0])
+
+
+def final_advice(policy: Policy, schema: Schema, n: int) -> str:
+    """Return a sentence that recommends a reserve, where the privacy cap would make a final wide; empty elsewhere.
+
+    Examples
+    --------
+    >>> from holdfast.accounting.costs import ZCDP
+    >>> wide = Policy(questions=50, privacy=ZCDP(0.005))
+    >>> print(final_advice(wide, Schema({"age": "integer"}), 4000))
+    A final on all rows would be within 0.26. A final on rows that were reserved would be within about 0.025: the
+    privacy budget does not widen it. Reserve rows when a guard is opened (reserve=0.5).
+    >>> final_advice(replace(wide, reserve=0.5), Schema({"age": "integer"}), 4000)
+    ''
+    """
+    if policy.privacy is None or policy.answers == "means" or "final" not in (policy.kinds or ()):
+        return ""
+    condition = tree.IsNull(tree.Name(schema.columns[0].name))
+    try:
+        bound = Final({"one": to_json(condition)}).bind(schema, n, policy)
+        situation = Situation(GuardBudget(n, policy), Progress())
+        width, advice = bound.half_width(situation), bound.advice(situation)
+    except HoldfastError:  # nothing is kept for a final
+        return ""
+    return f"A final on all rows would be within {width:.2g}. {advice}" if advice else ""

@@ -330,6 +330,7 @@ class EstimateFacts(BaseModel):
     failure_price: dict[str, float | None] | None = Field(
         None, description="`widening` and `final_widening` of a guess that fails near its rows"
     )
+    advice: str = Field("", description="Another policy that would give a much narrower answer")
 
 
 class Remaining(BaseModel):

@@ -248,6 +248,10 @@ class Bound(ABC):
         """`half_width`; where that depends on the rows, the one for values spread evenly over the range. For plans."""
         return self.half_width(situation)
 
+    def advice(self, situation: Situation) -> str:
+        """Return a sentence about another policy that would give much narrower intervals; empty for most. Public."""
+        return ""
+
     def least_tolerance(self, situation: Situation) -> float | None:
         """Return the smallest tolerance that a guess could pass with; None for kinds without one. Public."""
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from holdfast.guard.state import Progress
 
 _MOST_RANKED = 60
+_HALF = 0.5
+"""The part of the rows that is recommended as a reserve."""
 
 
 @dataclass(frozen=True)
@@ -238,10 +240,31 @@ class Finale(Ending):
         """
         if not {"intervals", "winner"} & set(self._split) or not self._binary or self._policy.reserve_parts:
             return None
-        count, each = len(self._rows), np.full(len(self._rows), situation.n // 2, dtype=np.int64)
-        even = Finalists(situation.n, 0.0, 1.0, True, each, np.zeros((count, count), dtype=np.int64))
+        return self._even_half_width(situation.n, self._log_level(situation), situation)
+
+    def advice(self, situation: Situation) -> str:
+        """Recommend a reserve where a privacy cap makes a final on all rows more than twice as wide as one on half."""
+        width = None if self._policy.privacy is None else self.half_width(situation)
+        if width is None:
+            return ""
+        try:
+            reserved = replace(self._policy, reserve=_HALF).error_budget(situation.budget.analyst)
+        except InvalidParameter:  # what else the policy has does not go with a reserve
+            return ""
+        log_level = reserved.log_beta + math.log(reserved.reserve_spending) - 1e-12
+        other = self._even_half_width(situation.n // 2, log_level, situation)
+        if 2 * other > width:
+            return ""
+        return (
+            f"A final on rows that were reserved would be within about {other:.2g}: the privacy budget does not widen "
+            f"it. Reserve rows when a guard is opened (reserve={_HALF:g})."
+        )
+
+    def _even_half_width(self, n: int, log_level: float, situation: Situation) -> float:
+        """Of conditions that half of so many rows fulfil."""
+        count, each = len(self._rows), np.full(len(self._rows), n // 2, dtype=np.int64)
+        even = Finalists(n, 0.0, 1.0, True, each, np.zeros((count, count), dtype=np.int64))
         claims = {name: part for name, part in self._split.items() if name != "loss"}
-        log_level = self._log_level(situation)
         found = decide_final(even, self._labels, log_level, claims, situation.guarantee(THEOREM))
         assert found.winner_interval is not None
         return (found.winner_interval[1] - found.winner_interval[0]) / 2

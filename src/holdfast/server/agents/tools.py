@@ -137,7 +137,7 @@ def estimate_words(estimate: Estimate) -> str:
     parts += [] if estimate.half_width is None else [f"The answer would be within {estimate.half_width:.4g}."]
     least = estimate.least_tolerance
     parts += [] if least is None else [f"The least tolerance that the guess could pass with is {least:.4g}."]
-    parts += [*estimate.check_sentences(), *estimate.test_sentences()]
+    parts += [*estimate.check_sentences(), *estimate.test_sentences(), estimate.advice]
     parts += [left_words(estimate.remaining, "Left after it"), "Nothing was spent by asking this."]
     return " ".join(part for part in parts if part)
 

@@ -316,7 +316,8 @@ def promise(estimate: Estimate) -> str:
     good = "" if estimate.half_width is None else f", and is good to ±{width(estimate.half_width)}"
     if estimate.least_tolerance is not None:
         good += f" if the guess passes; ±{width(estimate.least_tolerance)} is the least to ask for"
-    return " ".join([f"Costs {price}{good}.", *estimate.check_sentences(), *estimate.test_sentences()])
+    said = [f"Costs {price}{good}.", *estimate.check_sentences(), *estimate.test_sentences(), estimate.advice]
+    return " ".join(filter(None, said))
 
 
 def _candidates(guard: Guard, question: Mapping[str, Any], analyst: str) -> Iterator[tuple[str, dict[str, Any]]]:
