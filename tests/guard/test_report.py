@@ -60,7 +60,15 @@ def test_a_report_is_the_same_over_every_engine(script: ModuleType, tmp_path: Pa
 def test_intervals_of_a_report_hold_and_the_careless_ones_do_not(script: ModuleType) -> None:
     """More than `most` of the runs miss with probability below 1e-6 where each does with 0.05."""
     runs = 12
-    many, missed, wrong = script.german_coverage(credits(), runs)
-    assert many > 10 * runs
+    found = script.german_coverage(credits(), runs)
+    assert found.intervals > 10 * runs
     most = int(binom.isf(1e-6, runs, 0.05))
-    assert missed <= most < wrong
+    assert found.missed <= most < found.wrong
+
+
+def test_intervals_about_the_rows_hold_the_exact_values_of_the_rows(script: ModuleType) -> None:
+    """Each misses with at most 0.05, and those of a run have fresh noise: so many miss with probability below 1e-6."""
+    found = script.german_coverage(credits(), 12)
+    most = int(binom.isf(1e-6, found.answers, 0.05))
+    assert found.answers == 12 * 7
+    assert found.answers_missed <= most < found.answers_wrong
