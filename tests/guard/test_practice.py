@@ -15,8 +15,7 @@ from holdfast.cli.main import run
 from holdfast.data.schema import Schema
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.guard import Guard, Policy
-from holdfast.guard.guard import practice_guard
-from holdfast.guard.practice import PRACTICE
+from holdfast.guard.guard import PRACTICE, practice_guard
 
 N = 4000
 COLUMNS: dict[str, Any] = {"age": {"low": 18, "high": 90}, "sex": {"categories": ["f", "m"]}}

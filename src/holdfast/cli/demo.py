@@ -18,7 +18,7 @@ from holdfast.cli import output, reproduce
 from holdfast.cli.output import progress_bar
 
 if TYPE_CHECKING:
-    from holdfast.server.demo.playing import Played
+    from holdfast.server.demo.analysts import Played
 
 PLAN = ("plan", "--n", "10000", "--questions", "1000", "--failures", "10")
 FIXED_LIST = ("plan", "--workflow", "fixed", "--n", "3000", "--candidates", "60")
@@ -91,17 +91,17 @@ def _tour(out: Path) -> int:
 
 def _play_analysts(out: Path) -> None:
     """Both analysts on an embedded ledger; the table shows a few of them, the file all."""
-    from holdfast.server.demo import playing
+    from holdfast.server.demo import analysts
 
     ledger = out / "demo" / "ledger.db"
     for stale in (ledger, *ledger.parent.glob("ledger.db*")):  # a guard remembers: the demo begins anew
         stale.unlink(missing_ok=True)
     ledger.parent.mkdir(parents=True, exist_ok=True)
     with progress_bar("asking", shown=True):
-        played = list(playing.play(ledger))
+        played = list(analysts.play(ledger))
     shown = [*played[:4], *played[11:18], played[-1]]
-    output.table("Answers of one guard over 20,000 rows", playing.COLUMNS, [one.cells() for one in shown])
-    best = playing.best_of_greg(played)
+    output.table("Answers of one guard over 20,000 rows", analysts.COLUMNS, [one.cells() for one in shown])
+    best = analysts.best_of_greg(played)
     assert best.interval is not None
     output.say(
         f"Greg's best rule was right for {best.step.believed:.0%} of his own 60 rows. The guard says "
@@ -114,7 +114,7 @@ def _play_analysts(out: Path) -> None:
     exact = _close(ledger, [one for one in played if one.outcome in ("passed", "corrected")])
     rows = [(one.step.analyst, one.step.about, one.cells()[3], end) for one, end in (*exact[:4], *exact[-4:])]
     output.table("The first and the last checks", ("analyst", "asked about", "while they asked", "at the end"), rows)
-    playing.write(played, out / "demo" / "answers.csv")
+    analysts.write(played, out / "demo" / "answers.csv")
     output.say(
         f"All {len(played)} questions: {out / 'demo' / 'answers.csv'}. "
         f"The ledger: {ledger}; `holdfast verify {ledger}` checks it."

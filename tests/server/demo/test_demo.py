@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from holdfast.errors import InvalidParameter
-from holdfast.server.demo import analysts, playing
+from holdfast.server.demo import analysts
 from holdfast.server.running import require_free
 from holdfast.server.settings import Settings
 from tests.server.pages.visiting import Visitor
@@ -27,8 +27,8 @@ LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/sign-in#(hf_[0-9a-f]{16}_[0-9a-f]{
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> list[playing.Played]:
-    return list(playing.play(tmp_path_factory.mktemp("demo") / "ledger.db"))
+def played(tmp_path_factory: pytest.TempPathFactory) -> list[analysts.Played]:
+    return list(analysts.play(tmp_path_factory.mktemp("demo") / "ledger.db"))
 
 
 def test_the_rows_are_the_same_everywhere_and_the_hints_say_nothing() -> None:
@@ -41,7 +41,7 @@ def test_the_rows_are_the_same_everywhere_and_the_hints_say_nothing() -> None:
         assert abs(sum(one[hint] == one["gone"] for one in made) / 2000 - 0.5) < 0.115
 
 
-def test_ann_is_right_and_greg_is_corrected(played: list[playing.Played]) -> None:
+def test_ann_is_right_and_greg_is_corrected(played: list[analysts.Played]) -> None:
     counted = {name: Counter(one.outcome for one in played if one.step.analyst == name) for name in ("ann", "greg")}
     assert counted["ann"] == {"passed": 11, "answered with noise": 3}
     # After so many failures the room around a guess is wide, and a modest guess of his passes.
@@ -51,8 +51,8 @@ def test_ann_is_right_and_greg_is_corrected(played: list[playing.Played]) -> Non
     assert played[-1].outcome == "refused: all 24 questions that analyst 'greg' may ask have been asked"
 
 
-def test_the_first_page_tells_what_happens(played: list[playing.Played]) -> None:
-    best = playing.best_of_greg(played)
+def test_the_first_page_tells_what_happens(played: list[analysts.Played]) -> None:
+    best = analysts.best_of_greg(played)
     assert best.interval is not None
     told = analysts.STORY
     assert best.step.believed == told["believed"]
@@ -60,10 +60,10 @@ def test_the_first_page_tells_what_happens(played: list[playing.Played]) -> None
     assert told["low"] <= 0.5 <= told["high"] < told["believed"]
 
 
-def test_the_table_is_written(played: list[playing.Played], tmp_path: Path) -> None:
-    playing.write(played, tmp_path / "a" / "answers.csv")
+def test_the_table_is_written(played: list[analysts.Played], tmp_path: Path) -> None:
+    analysts.write(played, tmp_path / "a" / "answers.csv")
     lines = (tmp_path / "a" / "answers.csv").read_text().splitlines()
-    assert lines[0] == ",".join(playing.COLUMNS)
+    assert lines[0] == ",".join(analysts.COLUMNS)
     assert len(lines) == len(played) + 1
 
 

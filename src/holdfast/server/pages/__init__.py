@@ -13,7 +13,7 @@ from holdfast.server.auth.session import Sessions
 from holdfast.server.state import Server
 
 PARTS = (
-    "assets",
+    "rendering",
     "welcome",
     "samples",
     "making",

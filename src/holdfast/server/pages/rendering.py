@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -23,7 +24,50 @@ from holdfast.server.auth.session import SignedIn, require_mark, require_same_si
 from holdfast.server.demo.analysts import STORY
 from holdfast.server.http import API, CODES, FREE, Problem, problem_of
 from holdfast.server.pages import pictures, words
-from holdfast.server.pages.assets import address_of_asset
+
+# --- Assets -----------------------------------------------------------------------------------------------------------
+# The two files that pages load, and the icon. A change of a file changes its address, so that they may be kept.
+
+router = APIRouter()
+_FOLDER = Path(__file__).parent / "static"
+_KINDS = {
+    "holdfast.css": "text/css; charset=utf-8",
+    "holdfast.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+
+@lru_cache(maxsize=8)
+def _read(name: str) -> tuple[bytes, str]:
+    content = (_FOLDER / name).read_bytes()
+    return content, hashlib.sha256(content).hexdigest()[:16]
+
+
+def address_of_asset(name: str) -> str:
+    """Return where a file is, with a mark of what is in it.
+
+    Examples
+    --------
+    >>> address_of_asset("holdfast.css").startswith("/assets/holdfast.css?")
+    True
+    """
+    return f"/assets/{name}?{_read(name)[1]}"
+
+
+@router.get("/assets/{name}")
+async def asset(request: Request, name: str) -> Response:
+    """One of our files; no other name is looked up."""
+    if name not in _KINDS:
+        raise Problem("not-found", "there is nothing at this address")
+    content, mark = _read(name)
+    if request.headers.get("if-none-match") == f'"{mark}"':
+        return Response(status_code=304)
+    kept = "public, max-age=31536000, immutable" if request.url.query == mark else "no-cache"
+    headers = {"ETag": f'"{mark}"', "Cache-Control": kept, "Cross-Origin-Resource-Policy": "same-origin"}
+    return Response(content, headers=headers, media_type=_KINDS[name])
+
+
+# --- Pages ------------------------------------------------------------------------------------------------------------
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
