@@ -25,8 +25,8 @@ _PACKAGES = (
     "mechanisms",
     "noise",
 )
-#: The door: names that users type first, and the package that each comes from.
-_DOOR = {
+#: Names that users type first, and the package that each comes from.
+_HOMES = {
     "Guard": "guard",
     "Ladder": "holdout",
     "ReusableHoldout": "holdout",
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from holdfast.holdout import Ladder, ReusableHoldout, SparseValidate, Thresholdout, plan
 
 
-__getattr__, __dir__ = lazy(__name__, _DOOR, _PACKAGES, _ELSEWHERE)
+__getattr__, __dir__ = lazy(__name__, _HOMES, _PACKAGES, _ELSEWHERE)
 
 __all__ = [
     "Guard",

@@ -14,7 +14,7 @@ import pytest
 import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.client import ReceiptInvalid, RemoteSubmission, check_receipt
-from holdfast.client.answers import RemoteAnswer, Standing, interval_picture, read_answer, read_estimate
+from holdfast.client.answers import GuardFacts, RemoteAnswer, interval_picture, read_answer, read_estimate
 from holdfast.client.errors import ServerUnavailable
 from holdfast.client.remote_guard import read_leaderboard, read_submission
 from holdfast.core.guarantee import Guarantee
@@ -257,13 +257,13 @@ def test_certificates_are_read_from_a_file_of_certificates(tmp_path: Path, monke
 )
 def test_no_answer_fits_a_guard_that_cannot_be_read(facts: Any) -> None:
     with pytest.raises(ReceiptInvalid, match="the server's description of the guard cannot be read"):
-        Standing.of(facts)
+        GuardFacts.of(facts)
 
 
 def test_a_question_of_a_kind_that_is_not_known_here_has_no_digest() -> None:
-    standing = Standing(Schema({"age": "integer not null"}), 100, Policy())
-    assert standing.digests({"kind": "median", "expression": "age"}) is None
-    assert standing.digests(CHECK) is not None
+    facts = GuardFacts(Schema({"age": "integer not null"}), 100, Policy())
+    assert facts.digests({"kind": "median", "expression": "age"}) is None
+    assert facts.digests(CHECK) is not None
 
 
 @pytest.mark.parametrize("answer", [7, "receipt", [1], {"receipt": 7}], ids=repr)

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 from holdfast.guard.ledger import open_store, verify_store
-from holdfast.server.in_thread import beside
+from holdfast.server.in_thread import server_in_thread
 from tests.server.live import CHECK, running
 
 
@@ -35,7 +35,10 @@ def test_a_copy_goes_on_where_it_was_made(tmp_path: Path) -> None:
             ann.post(f"{at}/ask", json=later)
     shutil.rmtree(original)
     shutil.copytree(copy, original)  # back to the same folder: where rows lie is written in the database
-    with beside(folder=original) as back, httpx.Client(base_url=back.url, headers={"Authorization": token}) as ann:
+    with (
+        server_in_thread(folder=original) as back,
+        httpx.Client(base_url=back.url, headers={"Authorization": token}) as ann,
+    ):
         again = ann.post(f"{at}/ask", json={"question": CHECK}, headers={"Idempotency-Key": "k"}).json()
         assert (again["sequence"], again["receipt"]) == (first["sequence"], first["receipt"])
         left = ann.get(f"{at}/remaining").json()["yours"]["questions"]

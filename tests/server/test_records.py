@@ -25,7 +25,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_migrations_make_the_tables_that_the_code_uses(place: str) -> None:
     ours = set(METADATA.tables)
     with open_store(place) as store:
-        records = Records.beside(store)
+        records = Records.of_store(store)
         with store.engine.connect() as connection:  # type: ignore[attr-defined]
             context = MigrationContext.configure(
                 connection,
@@ -36,7 +36,7 @@ def test_migrations_make_the_tables_that_the_code_uses(place: str) -> None:
             )
             assert compare_metadata(context, METADATA) == []
             assert context.get_current_revision() == RECORDS.version
-        Records.beside(store)  # a second time changes nothing
+        Records.of_store(store)  # a second time changes nothing
         values = dict.fromkeys(SAMPLES.c.keys(), "x") | {"id": "s_1", "n": 1, "row_key_numbered": False}
         records.add(SAMPLES, **values)
         with pytest.raises(Taken):
@@ -49,7 +49,7 @@ def test_migrations_make_the_tables_that_the_code_uses(place: str) -> None:
 
 def test_records_that_cannot_be_reached_change_nothing_and_say_so(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "ledger.db")) as store:
-        records = Records.beside(store)
+        records = Records.of_store(store)
         with store.engine.begin() as connection:  # type: ignore[attr-defined]
             connection.exec_driver_sql("ALTER TABLE server_samples RENAME TO server_samples_away")
         for act in (
@@ -65,7 +65,7 @@ def test_records_that_cannot_be_reached_change_nothing_and_say_so(tmp_path: Path
 
 def test_the_tables_can_be_taken_away_and_the_ledger_stays(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "ledger.db")) as store:
-        Records.beside(store)
+        Records.of_store(store)
         before = set(inspect(store.engine).get_table_names())  # type: ignore[attr-defined]
         with store.engine.begin() as connection, Operations.context(MigrationContext.configure(connection)):  # type: ignore[attr-defined]
             for script in ScriptDirectory(str(RECORDS.folder)).walk_revisions():  # the newest first
@@ -81,11 +81,11 @@ def test_the_newest_migration_is_the_version() -> None:
 
 def test_tables_of_a_later_release_are_left_alone(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "ledger.db")) as store:
-        Records.beside(store)
+        Records.of_store(store)
         with store.engine.begin() as connection:  # type: ignore[attr-defined]
             connection.exec_driver_sql("UPDATE server_version SET version_num = '9999'")
         with pytest.raises(LedgerConflict, match="the server's tables are of version '9999'"):
-            Records.beside(store)
+            Records.of_store(store)
 
 
 def test_ledgers_and_records_are_made_one_at_a_time(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_ledgers_and_records_are_made_one_at_a_time(tmp_path: Path) -> None:
 
     def make(place: str) -> bool:
         with open_store(place) as store:
-            Records.beside(store)
+            Records.of_store(store)
             return verify_store(store).ok
 
     with ThreadPoolExecutor(len(places)) as pool:
@@ -103,4 +103,4 @@ def test_ledgers_and_records_are_made_one_at_a_time(tmp_path: Path) -> None:
 
 def test_records_need_a_database() -> None:
     with pytest.raises(LedgerConflict, match="SQLite or PostgreSQL"):
-        Records.beside(open_store())
+        Records.of_store(open_store())

@@ -20,7 +20,7 @@ LATER = datetime.now(UTC) + timedelta(days=1)
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[Records]:
     with open_store(tmp_path / "ledger.db") as store:
-        yield Records.beside(store)
+        yield Records.of_store(store)
 
 
 def test_a_token_is_stored_as_a_hash_and_found_again(records: Records) -> None:

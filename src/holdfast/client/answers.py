@@ -297,7 +297,7 @@ def _read(plain: Any) -> Receipt:
 
 
 @dataclass(frozen=True)
-class Standing:
+class GuardFacts:
     """What a question is bound to: the columns, the number of rows, and what the policy leaves open."""
 
     schema: Schema
@@ -306,7 +306,7 @@ class Standing:
     epochs: int = 1
 
     @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> Standing:
+    def of(cls, facts: Mapping[str, Any]) -> GuardFacts:
         """From what a guard says about itself."""
         try:
             rows = facts.get("pooled") or [facts["n"]]  # of all epochs, where the question is about all
@@ -322,7 +322,7 @@ class Standing:
 
         Examples
         --------
-        >>> people = Standing(Schema({"age": "integer not null"}), 100, Policy())
+        >>> people = GuardFacts(Schema({"age": "integer not null"}), 100, Policy())
         >>> people.digests({"kind": "check", "expression": "age<40", "guess": 0.5}) == people.digests(
         ...     {"kind": "check", "expression": "age < 40.0", "guess": 0.5}
         ... )
@@ -342,21 +342,21 @@ class Standing:
             raise ReceiptInvalid("the question does not fit the guard that the server says has answered it") from None
 
 
-class Asked:
+class AskedQuestions:
     """The questions of one guard, to be compared with receipts."""
 
     def __init__(self, describe: Callable[[], Mapping[str, Any]]) -> None:
         self._describe = describe
-        self._standing: Standing | None = None
+        self._facts: GuardFacts | None = None
 
     def require(self, receipt: Receipt, question: Mapping[str, Any]) -> None:
         """Refuse a receipt that is not to this question."""
-        standing = self._standing
-        if standing is not None and receipt.question in (standing.digests(question) or ()):
+        facts = self._facts
+        if facts is not None and receipt.question in (facts.digests(question) or ()):
             return
         # Looked up anew: costs that a question leaves open are the policy's, which a steward may have overridden.
-        standing = self._standing = Standing.of(self._describe())
-        expected = standing.digests(question)
+        facts = self._facts = GuardFacts.of(self._describe())
+        expected = facts.digests(question)
         if expected is not None and receipt.question not in expected:
             raise ReceiptInvalid(
                 "the answer has a valid signature, but it answers another question than the one that was asked"

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.accounting import Cost
 from holdfast.client import answers
-from holdfast.client.answers import Asked as AskedHere
-from holdfast.client.answers import RemoteAnswer, RemoteEstimate, check_receipt, read_answer, read_estimate
+from holdfast.client.answers import (
+    AskedQuestions,
+    RemoteAnswer,
+    RemoteEstimate,
+    check_receipt,
+    read_answer,
+    read_estimate,
+)
 from holdfast.client.errors import ReceiptInvalid, ServerUnavailable, error_of, member, odd
 from holdfast.client.wire import Wire
 from holdfast.core import arguments
@@ -225,7 +231,7 @@ class Asking(ABC):
 
     _wire: Wire
     _pin: Pin
-    _questions: AskedHere | None = None
+    _questions: AskedQuestions | None = None
 
     @property
     @abstractmethod
@@ -512,10 +518,10 @@ class Asking(ABC):
             receipt = check_receipt(answer, pinned)
             facts = self._epoch_facts(receipt.dataset, epoch, answer.details.get("rows"))
             if facts is not None:
-                AskedHere(lambda: facts).require(receipt, question)
+                AskedQuestions(lambda: facts).require(receipt, question)
                 return answer
             if self._questions is None:
-                self._questions = AskedHere(self.describe)
+                self._questions = AskedQuestions(self.describe)
             self._questions.require(receipt, question)
         return answer
 

@@ -18,7 +18,7 @@ _SECONDS_TO_START = 30.0
 
 
 @dataclass(frozen=True)
-class Beside:
+class ServerInThread:
     """Where it is, and a steward's token for it."""
 
     url: str
@@ -26,7 +26,7 @@ class Beside:
 
 
 @contextmanager
-def beside(settings: Settings | None = None, **given: Any) -> Iterator[Beside]:
+def server_in_thread(settings: Settings | None = None, **given: Any) -> Iterator[ServerInThread]:
     """Run a server for as long as the block lasts; it writes no log.
 
     Parameters
@@ -39,7 +39,7 @@ def beside(settings: Settings | None = None, **given: Any) -> Iterator[Beside]:
     Examples
     --------
     >>> import tempfile, holdfast as hf
-    >>> with tempfile.TemporaryDirectory() as folder, beside(folder=folder) as server:
+    >>> with tempfile.TemporaryDirectory() as folder, server_in_thread(folder=folder) as server:
     ...     with hf.connect(server.url, server.token) as steward:
     ...         steward.me()["role"]
     'steward'
@@ -55,7 +55,7 @@ def beside(settings: Settings | None = None, **given: Any) -> Iterator[Beside]:
     thread = threading.Thread(target=running.run, name="holdfast-server", daemon=True)
     thread.start()
     try:
-        yield Beside(f"http://127.0.0.1:{_port(running, thread)}", token)
+        yield ServerInThread(f"http://127.0.0.1:{_port(running, thread)}", token)
     finally:
         running.should_exit = True
         thread.join(_SECONDS_TO_START)

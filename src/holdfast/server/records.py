@@ -172,7 +172,7 @@ class Records:
                 connection.commit()
 
     @classmethod
-    def beside(cls, store: Any) -> Records:
+    def of_store(cls, store: Any) -> Records:
         """Return the records in the database of a ledger's store."""
         if not isinstance(store, SQLStore):
             raise LedgerConflict("a server keeps its records next to the ledger, in SQLite or PostgreSQL")

@@ -179,14 +179,14 @@ def _give_up(task: asyncio.Task[None], group: list[tuple[I, asyncio.Future[O]]],
         task.cancel()
 
 
-class on_grid:
+class at_multiples:
     """A block that ends at a multiple of `grid` seconds after it began, whether it raises or not; 0: at once.
 
     Examples
     --------
     >>> async def main():
     ...     begun = time.monotonic()
-    ...     async with on_grid(0.05):
+    ...     async with at_multiples(0.05):
     ...         pass
     ...     return time.monotonic() - begun
     >>> 0.045 < asyncio.run(main()) < 5

@@ -36,7 +36,7 @@ class Server:
         settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.store = open_store(settings.ledger_place, key=settings.signing_key)
         carry_over(self.store)
-        self.records = Records.beside(self.store)
+        self.records = Records.of_store(self.store)
         self.tokens = Tokens(self.records)
         self.samples = Samples(self.records, settings)
         self.guards = Guards(self.records, self.store, self.samples)

@@ -71,7 +71,7 @@ def test_signing_in_needs_a_key_of_ours(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "ledger.db")) as store:
         settings = Settings(**RIGHT, oidc_client_id="c", public_url="https://holdfast.example.org", folder=tmp_path)
         with pytest.raises(InvalidParameter, match="oidc_client_id needs a signing key, which seals sign-ins"):
-            Oidc(settings, Records.beside(store), None)
+            Oidc(settings, Records.of_store(store), None)
 
 
 def test_a_sign_in_shows_none_of_its_secrets() -> None:

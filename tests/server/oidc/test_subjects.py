@@ -21,7 +21,7 @@ from holdfast.server.records import TOKENS, Records
 def records(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Records]:
     place = tmp_path / "ledger.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     with open_store(place) as store:
-        yield Records.beside(store)
+        yield Records.of_store(store)
 
 
 def claims(subject: str, **more: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from holdfast.server.http import Problem, problem_of
 from holdfast.server.pages import words
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show
 from holdfast.server.pages.welcome import standing_of
-from holdfast.server.scheduling import on_grid
+from holdfast.server.scheduling import at_multiples
 from holdfast.server.state import server_of
 from holdfast.server.views import described, entry_for
 
@@ -188,7 +188,7 @@ async def ask(request: Request, guard: str) -> Response:
         if field(form, "practice"):
             return await _practised(request, guard, caller, opened, question)
         keys = None if key is None else [key]
-        async with on_grid(server.settings.answer_grid):
+        async with at_multiples(server.settings.answer_grid):
             (answer,) = await server.asking.ask_all(guard, caller, [question], keys)
     except HoldfastError as error:
         problem = problem_of(error)

@@ -37,7 +37,7 @@ from holdfast.server.pages import words
 from holdfast.server.pages.policy_form import number_of
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
 from holdfast.server.pages.welcome import standing_of
-from holdfast.server.scheduling import on_grid
+from holdfast.server.scheduling import at_multiples
 from holdfast.server.state import Server, server_of
 from holdfast.server.submissions import read_on
 from holdfast.server.views import board_of, described, scored, scores_of, view_headers, wanted
@@ -201,7 +201,7 @@ async def submit(request: Request, guard: str) -> Response:
     try:
         question = await _question(server, guard, caller, form, fields)
         key = field(form, "key")[:64] or None
-        async with on_grid(server.settings.answer_grid):
+        async with at_multiples(server.settings.answer_grid):
             made = await server.work(scored, server, guard, caller, question, key)
     except (Problem, HoldfastError) as error:
         problem = error if isinstance(error, Problem) else problem_of(error)

@@ -24,7 +24,7 @@ from holdfast.server.views import described, entry_for, verified
 
 router = page_router()
 _ACTS: dict[str, Any] = {"pause": "paused", "resume": "open", "close": "closed"}
-_PARTS = {"standing": "part_standing.html", "timeline": "part_timeline.html"}
+_PARTS = {"standing": "part_outlook.html", "timeline": "part_timeline.html"}
 
 
 @router.get("/guards/{guard}")

@@ -12,7 +12,7 @@ from holdfast.guard.sql import assemble
 from holdfast.server.auth.tokens import Caller
 from holdfast.server.http import problem_of
 from holdfast.server.pages.rendering import field, form_of, member, page_router, show
-from holdfast.server.scheduling import on_grid
+from holdfast.server.scheduling import at_multiples
 from holdfast.server.state import server_of
 from holdfast.server.views import described
 
@@ -40,7 +40,7 @@ async def sql(request: Request, guard: str) -> Response:
         if field(form, "practice"):
             practised = await server.asking.practise_sql(guard, caller, statement, None)
             return await _page(request, guard, caller, statement, answer=practised, practice=True)
-        async with on_grid(server.settings.answer_grid):
+        async with at_multiples(server.settings.answer_grid):
             made, found = await server.asking.sql(guard, caller, statement, None, key)
     except HoldfastError as error:
         problem = problem_of(error)

@@ -21,7 +21,7 @@ from holdfast.server.auth.tokens import Anyone, Caller, caller_of
 from holdfast.server.http import Problem, StrictJSON, StrictRequest, StrictRoute, check_body, check_query, problem_of
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
-from holdfast.server.scheduling import on_grid
+from holdfast.server.scheduling import at_multiples
 from holdfast.server.state import Server, server_of
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ router = make_router("questions", QuestionRoute)
 async def ask(request: Request, guard: str, body: shapes.Ask, caller: Anyone, key: Key = None) -> Response:
     """Answer one question. Nothing is released that is not paid for, durably."""
     server = server_of(request)
-    async with on_grid(server.settings.answer_grid):
+    async with at_multiples(server.settings.answer_grid):
         answer = await server.asking.ask(guard, caller, body.question, key, body.epoch)
     _count(server, [body.question], [answer])
     return StrictJSON(answer.to_dict())
@@ -110,7 +110,7 @@ async def batch(request: Request, guard: str, body: shapes.AskMany, caller: Anyo
     """Answer questions that were chosen together: all of them, or none. One pass over the rows, one commit."""
     server = server_of(request)
     _check_number(server, body)
-    async with on_grid(server.settings.answer_grid):
+    async with at_multiples(server.settings.answer_grid):
         keys = batch_keys(key, len(body.questions))
         released = await server.asking.ask_all(guard, caller, body.questions, keys, body.epoch or "latest")
     _count(server, body.questions, released)
@@ -125,7 +125,7 @@ async def sql(request: Request, guard: str, body: shapes.Sql, caller: Anyone, ke
         return StrictJSON(await server.asking.explain(guard, caller, body.statement, body.spend))
     if body.practice:
         return StrictJSON(await server.asking.practise_sql(guard, caller, body.statement, body.spend))
-    async with on_grid(server.settings.answer_grid):
+    async with at_multiples(server.settings.answer_grid):
         questions, released = await server.asking.sql(guard, caller, body.statement, body.spend, key)
     _count(server, list(questions.questions), released)
     return StrictJSON({"questions": list(questions.questions)} | assemble(questions, released).to_dict())
@@ -171,7 +171,7 @@ async def _lines(
     for i, question in enumerate(questions):
         try:
             key = None if keys is None else [keys[i]]
-            async with on_grid(server.settings.answer_grid):
+            async with at_multiples(server.settings.answer_grid):
                 (answer,) = await server.asking.ask_all(guard, caller, [question], key, body.epoch or "latest")
         except (HoldfastError, Problem) as error:
             problem = error if isinstance(error, Problem) else problem_of(error)

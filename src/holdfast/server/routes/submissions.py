@@ -38,7 +38,7 @@ from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.routes.questions import Key
 from holdfast.server.routes.samples import save
-from holdfast.server.scheduling import on_grid
+from holdfast.server.scheduling import at_multiples
 from holdfast.server.shapes import NAME
 from holdfast.server.state import server_of
 from holdfast.server.submissions import FORMATS, MEDIA_TYPE, Submitted, answer_grid, read_model, read_on, turn
@@ -120,10 +120,10 @@ async def submit(
         question = Score(chosen.name, given, guess, tolerance, name)
         score = partial(scored, server, guard, caller, question, key)
         if place_in_line is None:
-            async with on_grid(server.settings.answer_grid):
+            async with at_multiples(server.settings.answer_grid):
                 facts = await server.work(score)
         else:
-            async with on_grid(answer_grid(server.settings, n)) as waiting:
+            async with at_multiples(answer_grid(server.settings, n)) as waiting:
                 facts = await server.work(place_in_line.during, score)
                 if facts["repeated"]:
                     waiting.lift()
