@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import binom
+from sklearn.metrics import cohen_kappa_score
 
 import holdfast as hf
 from holdfast.data.schema import Schema
@@ -72,10 +73,8 @@ def by_hand(metric: str, labels: Any, predicted: Any) -> float:
         pairs = [(2 * ((y == name) & (p == name)).sum(), (y == name).sum() + (p == name).sum()) for name in NAMES]
         return float(np.mean([twice / both for twice, both in pairs]))
     if metric == "kappa":
-        agree = (y == p).mean()
-        n = len(y)
-        chance = (sum((y == one).sum() * (p == one).sum() for one in NAMES) - (y == p).sum()) / (n * (n - 1))
-        return float(1 - (1 - agree) / (1 - chance))
+        chance = sum((y == one).mean() * (p == one).mean() for one in NAMES)
+        return float(1 - (1 - (y == p).mean()) / (1 - chance))
     if metric == "rmse":
         return float(np.sqrt(((y - p) ** 2).mean()))
     if metric == "r2":
@@ -96,6 +95,19 @@ def test_the_score_is_the_one_by_its_definition(metric: str) -> None:
     wider = found.ends(math.log(1e-6))
     assert wider[0] <= low
     assert high <= wider[1]
+
+
+@pytest.mark.parametrize("n", [2, 3, 17, 1500])
+def test_kappa_is_that_of_scikit_learn_and_in_its_interval(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        labels, predicted = (np.array(NAMES)[rng.choice(3, n, p=SHARES)] for _ in range(2))
+        found = metric_of(board("kappa"), n).read(measured(board("kappa"), labels, predicted))
+        if len({*labels, *predicted}) > 1:
+            assert found.value == pytest.approx(cohen_kappa_score(labels, predicted), abs=1e-12)
+        for share in (0.5, 1e-6):
+            low, high = found.ends(math.log(share))
+            assert -1 <= low <= found.value <= high <= 1
 
 
 RUNS, SHARE = 250, 0.05

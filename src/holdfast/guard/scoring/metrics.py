@@ -437,7 +437,8 @@ class Kappa(OfClasses):
 
     That label and prediction of two different rows agree is a U-statistic of order two with values in [0, 1], so
     Hoeffding's bound (1963, section 5b) holds with half as many rows. Kappa rises in the first part and falls in the
-    second.
+    second. The score that is shown has agreement by chance from all pairs of rows, each with itself included, as Cohen
+    (1960) defines it and as is usual; the two differ by at most one part in the number of rows.
     """
 
     description = "kappa (Clopper-Pearson, and Hoeffding's bound of a U-statistic)"
@@ -450,13 +451,18 @@ class Kappa(OfClasses):
         return agree, pairs / max(1, self.n * (self.n - 1))
 
     def score(self, measured: Measured) -> float:
-        """By its two parts; 0 where chance alone would agree everywhere."""
-        agree, chance = self._parts(measured)
-        return max(-1.0, 1 - (1 - agree / self.n) / (1 - chance)) if chance < 1 else 0.0
+        """The usual one; 0 where chance alone would agree everywhere."""
+        square = self.square(measured)
+        agree = int(np.diag(square)[:-1].sum())
+        rows, named = square.sum(axis=1)[:-1], square.sum(axis=0)[:-1]
+        by_chance = int((rows.astype(object) * named.astype(object)).sum())
+        left = self.n**2 - by_chance
+        return (self.n * agree - by_chance) / left if left else 0.0
 
     def limits(self, measured: Measured) -> Callable[[float, Side], tuple[float, float]]:
-        """From both parts."""
+        """From both parts; the score is in it, on however few rows."""
         agree, chance = self._parts(measured)
+        value = self.score(measured)
 
         def ends(log_share: float, _: Side) -> tuple[float, float]:
             half = log_share - math.log(2)
@@ -465,7 +471,7 @@ class Kappa(OfClasses):
             low, high = max(0.0, chance - away), min(1.0, chance + away)
             upper = 1.0 if low >= 1 else 1 - (1 - near.high) / (1 - low)
             lower = -1.0 if high >= 1 else 1 - (1 - near.low) / (1 - high)
-            return max(-1.0, lower), max(-1.0, min(1.0, upper))
+            return max(-1.0, min(lower, value)), max(-1.0, value, min(1.0, upper))
 
         return ends
 
