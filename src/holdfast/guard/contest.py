@@ -104,6 +104,8 @@ class ContestResult:
         final of an earlier version that shows exact values of earlier answers, which are not everybody's to see.
     late : int
         How many submissions and choices came in while it was computed: they take part in the next phase.
+    groups : str or None
+        The column of groups, where the board has groups: `n` counts them then.
 
     Examples
     --------
@@ -137,6 +139,14 @@ class ContestResult:
     also: Mapping[str, Any] = field(default_factory=dict)
     receipt: Mapping[str, Any] | None = field(default=None, repr=False)
     late: int = 0
+    groups: str | None = None
+
+    @property
+    def units(self) -> str:
+        """What its scores are the mean of, and how many, in words."""
+        if self.groups is None:
+            return f"{self.n:,} reserved rows"
+        return f"{self.n:,} reserved groups of rows by {self.groups}"
 
     @property
     def pairs(self) -> int:
@@ -157,7 +167,7 @@ class ContestResult:
         first = self.places[0]
         beaten = {second for better, second in self.better if better == first.label}
         rivals = [place for place in self.places[1:] if place.label not in beaten]
-        lead = f"{first.label} has the best score on {self.n:,} reserved rows"
+        lead = f"{first.label} has the best score on {self.units}"
         if len(self.places) == 1:
             return f"{lead}, and is alone."
         if not rivals:
@@ -292,6 +302,7 @@ def _from_answer(answer: Mapping[str, Any], dataset: str, sequence: int, hash_: 
         details["also"],
         None,
         details.get("late", 0),
+        details.get("groups"),
     )
 
 
@@ -546,7 +557,7 @@ def _half_width(state: GuardState, board: Board, course: Course) -> float | None
     share = budget_of(state).log_share(course)
     if board.rule == "open" or share == -math.inf:
         return None
-    metric = metric_of(board, state.explored)
+    metric = metric_of(board, board.units(state.explored))
     return metric.half_width(None, metric.share(share))
 
 
@@ -637,9 +648,9 @@ def _page(result: ContestResult) -> str:
 <title>Result of {escape(result.board)}</title><style>{STYLE}</style></head><body><main>
 <h1>Result of {escape(result.board)}{phase}</h1>
 <p>{escape(result.summary)}{certified}</p>
-<p class=soft>{escape(result.metric)} on {result.n:,} rows that no submission was scored on before. {more} Scores are
-exact for these rows. Intervals, ranks and comparisons hold all at once with probability {number(result.confidence)}.
-Assumes: {escape(result.assumption)}.</p>
+<p class=soft>{escape(result.metric)} on {escape(result.units)} that no submission was scored on before. {more}
+Scores are exact for these rows. Intervals, ranks and comparisons hold all at once with probability
+{number(result.confidence)}. Assumes: {escape(result.assumption)}.</p>
 <div class=wide tabindex=0><table><thead><tr><th>Rank</th><th>Who</th><th class=n>Score</th><th class=n>True score</th>
 <th class=n>Certainly better than</th><th class=n>Shown before</th></tr></thead><tbody>
 {rows}

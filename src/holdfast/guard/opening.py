@@ -34,6 +34,7 @@ from holdfast.guard.ledger.transaction import Transaction, View
 from holdfast.guard.policy import Policy, has_final
 from holdfast.guard.questions import check
 from holdfast.guard.questions.base import Hidden, Question
+from holdfast.guard.scoring.grouped import with_group_counts
 from holdfast.guard.state import ACCOUNT, WHOLE, Account, EpochLink, GuardState
 
 T = TypeVar("T")
@@ -91,6 +92,7 @@ def begin(
             board.check_sample(sample)
         check_declared(policy.columns, sample.schema)
         sizes = search.draw(policy)
+        policy = with_group_counts(policy, (search.explored, *search.explored.reserves))
         epoch, schema = (None, sample.schema) if follows is None else follows
         search.open(ledger, GuardState(policy, schema, sample.n, sizes=sizes, epoch=epoch))
     else:
@@ -253,6 +255,7 @@ class _Search:
         self._others_columns: dict[str, tuple[int, frozenset[str]]] = {}
         self._unread: set[str] = set()
         self._reserve: dict[str, Any] | None = None
+        self.explored = sample
 
     def draw(self, policy: Policy) -> tuple[int, ...]:
         """Draw the rows that are reserved, before any row is asked about; how many there are on each side is public.
@@ -261,7 +264,9 @@ class _Search:
         """
         if not policy.reserve_parts:
             return ()
-        key = policy.reserve_by or self._sample.row_key or (policy.boards[0].key if policy.boards else None)
+        boards = policy.boards or ()
+        groups = next((board.groups for board in boards if board.groups is not None), None)
+        key = policy.reserve_by or groups or self._sample.row_key or (boards[0].key if boards else None)
         if key is None:
             raise InvalidParameter("reserve must come with reserve_by, boards, or a sample that has a row key")
         for attempt in range(_DRAWS):
@@ -272,6 +277,7 @@ class _Search:
                 if attempt == _DRAWS - 1:
                     raise
                 continue
+            self.explored = part
             return (part.n, *(reserve.n for reserve in part.reserves))
         raise AssertionError("the last draw returns or raises")
 

@@ -245,6 +245,17 @@ class Policy:
                     "left to show scores with before the final; `holdfast plan --workflow contest` proposes 0.9, and "
                     "the rule open shows plain scores"
                 )
+        for board in self.boards or ():
+            if board.groups is not None and self.reserve_by not in (None, board.groups) and self.reserve_parts:
+                raise InvalidParameter(
+                    f"reserve_by must be {board.groups!r}, the groups of the board {board.name!r}, or be left out: a "
+                    "reserve takes groups as a whole"
+                )
+            if board.groups is not None and self.privacy is not None:
+                raise InvalidParameter(
+                    f"privacy must be left out where the board {board.name!r} has groups: noise protects single rows, "
+                    "and what it tells about groups is not counted"
+                )
         if self.reserve_by is not None and (not isinstance(self.reserve_by, str) or not self.reserve_parts):
             raise InvalidParameter("reserve_by must be the name of a column, and comes with reserve")
 

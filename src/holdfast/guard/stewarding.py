@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from holdfast.accounting import Filter, PureDP
@@ -44,6 +45,10 @@ def override_in(transaction: Transaction, policy: Policy, reason: str) -> None:
         raise InvalidParameter("policy must keep the holdout and what it was opened with: its run has begun")
     check_declared(policy.columns, standing.schema)
     kept = {board.name: board for board in policy.boards or ()}
+    before = {board.name: board for board in standing.policy.boards or ()}
+    grouped = [board.name for board in kept.values() if board.groups is not None and board.name not in before]
+    if grouped:
+        raise InvalidParameter(f"boards with groups, such as {grouped[0]!r}, must be there when a guard is opened")
     if any(kept.get(board.name) != board for board in standing.policy.boards or ()):
         raise InvalidParameter("policy must keep its boards as they are: what they showed is counted by their settings")
     if len(kept) > len(standing.policy.boards or ()):
@@ -52,6 +57,8 @@ def override_in(transaction: Transaction, policy: Policy, reason: str) -> None:
         board.check_schema(standing.schema)
         if board not in (standing.policy.boards or ()) and board.lacks_positive(standing.schema):
             raise InvalidParameter(f"positive of board {board.name!r} must be given: an override reads no labels")
+    if policy.boards is not None:  # what was counted at opening stays known
+        policy = replace(policy, boards=[before.get(board.name, board) for board in policy.boards])
     name, whole = read_account(transaction.account, standing.policy)
     transaction.put_account(name, carried(whole, policy, None).to_dict())
     listed = transaction.account(ANALYSTS) or {"names": []}

@@ -613,6 +613,8 @@ class BoardFacts(BaseModel):
     quota: int | None = Field(description="Submissions of each participant in all")
     daily: int | None = Field(description="Submissions of each participant on one day of UTC")
     finalists: int = Field(description="Submissions that each participant may choose for a final")
+    groups: str | None = Field(description="The column of groups, each of which counts once")
+    group_counts: list[int] | None = Field(description="Groups of the explored rows and of each reserve")
     public: bool = Field(description="Whether everybody sees the board without a token")
 
 
@@ -651,6 +653,7 @@ class ContestResultFacts(BaseModel):
     also: dict[str, Any] = Field(description="By further metrics: values and intervals by label")
     receipt: dict[str, Any] | None
     late: int = Field(description="Submissions and choices that came in while it was computed")
+    groups: str | None = Field(description="The column of groups, which n counts then")
 
 
 class RevealedAnswer(BaseModel):

@@ -32,9 +32,10 @@ from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Bound, Question, Settled, Situation
 from holdfast.guard.questions.fields import ChoiceInput, NumberInput, TextInput
 from holdfast.guard.questions.reveal import Ending, revealed_words
-from holdfast.guard.questions.score import ASSUMPTION
+from holdfast.guard.questions.score import ASSUMES_GROUPS, ASSUMPTION
 from holdfast.guard.questions.words import ends, number
 from holdfast.guard.scoring.board import MOST_CHOSEN, Board, Metric
+from holdfast.guard.scoring.grouped import group_values
 from holdfast.guard.scoring.kept import is_kept, kept_in
 from holdfast.guard.scoring.metrics import PairMetric, metric_of
 from holdfast.guard.scoring.tally import RowTally, Tally, tally
@@ -61,6 +62,8 @@ DRAWN = (
     "was fixed without them"
 )
 """What a final assumes where rows are drawn."""
+DRAWN_GROUPS = DRAWN.replace("reserved rows drawn", "groups of reserved rows drawn")
+"""The same where groups are."""
 
 Column = npt.NDArray[np.float64]
 
@@ -223,7 +226,8 @@ class ContestFinale(Ending):
         """The columns of earlier questions, and those of the finalists on the reserved and on the explored rows."""
         reserve = sample.reserves[self._finals]
         also = {metric: self._sums(reserve, tallies) for metric, tallies in self._others.items()}
-        return super().gather(sample), self._compared(reserve), self._explored(sample), also, reserve.n
+        units = self._board.units(reserve.n, self._phase)
+        return super().gather(sample), self._compared(reserve), self._explored(sample), also, units
 
     def _compared(self, rows: Sample) -> Finalists:
         """The finalists on the rows that decide."""
@@ -232,6 +236,9 @@ class ContestFinale(Ending):
         metric = metric_of(board, rows.n)
         if isinstance(metric, PairMetric) and board.metric != "rmse":
             return MetricFinalists.of([metric.procedure(one) for one in self._sums(rows, self._tallies)])
+        if board.groups is not None:
+            values = self._grouped(rows, self._tallies, self._phase) / UNIT
+            return Finalists.of_columns(values * (high - low) + low, low, high, False)
         if not board.counts:
             if count * rows.n > MOST_CELLS:
                 raise QuestionRefused(
@@ -261,11 +268,20 @@ class ContestFinale(Ending):
         """The finalists' columns on some explored rows; None for metrics that are compared by their intervals."""
         if len(self._tallies) < 2 or not all(isinstance(one, RowTally) for one in self._tallies):
             return None
+        if self._board.groups is not None:
+            return self._grouped(rows, self._tallies, 0).astype(np.float64)
         return self._columns(rows, MOST_WEIGHED)
+
+    def _grouped(self, rows: Sample, tallies: Sequence[Tally], phase: int) -> npt.NDArray[np.int64]:
+        """The mean of each group's rows, one line a finalist."""
+        board, by_row = tallies[0].board, [one for one in tallies if isinstance(one, RowTally)]
+        return group_values(rows, board, by_row, self._board.units(rows.n, phase))
 
     def _sums(self, rows: Sample, tallies: Sequence[Tally]) -> list[tuple[int, ...]]:
         """What each finalist's rows add up to."""
         board = self._board
+        if board.groups is not None:
+            return [(int(total),) for total in self._grouped(rows, tallies, self._phase).sum(axis=1)]
 
         def add(before: list[Any], batch: Batch) -> list[Any]:
             pairs = zip(tallies, before, strict=True)
@@ -323,6 +339,7 @@ class ContestFinale(Ending):
             "rising": board.rising,
             "phase": self._phase,
             "phases": len(self._policy.reserve_parts),
+            "groups": board.groups,
             "finalists": [one.to_dict() for one in self._finalists],
             "against_winner": _against(compared, labels, labels.index(found.winner)),
             "also": {metric: self._other(metric, sums, labels, rows, each) for metric, sums in also.items()},
@@ -333,7 +350,8 @@ class ContestFinale(Ending):
         """The result, and every earlier answer with its exact value: as a secret, since some are not everybody's."""
         past, values, interval, details, log_level = prepared
         guarantee = situation.guarantee(THEOREM, log_share=round(log_level, 6), interval="final")
-        guarantee = replace(guarantee, assumption=ASSUMPTION if self._board.known_rows else DRAWN)
+        drawn, known = (DRAWN, ASSUMPTION) if self._board.groups is None else (DRAWN_GROUPS, ASSUMES_GROUPS)
+        guarantee = replace(guarantee, assumption=known if self._board.known_rows else drawn)
         late = sum(_is_intake(entry.body["question"], self._board) for entry in self.since(situation))
         revealed = self.revealed(past, situation)
         details = details | {"late": late, "reveals": len(revealed)}

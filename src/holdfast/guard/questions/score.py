@@ -31,8 +31,9 @@ from holdfast.guard.questions.fields import DataInput, NumberInput, TextInput, T
 from holdfast.guard.questions.words import ends, guess_sentence, number
 from holdfast.guard.scoring import deadlines_and_quotas, kept, ladder
 from holdfast.guard.scoring.board import OF_CLASSES
+from holdfast.guard.scoring.grouped import group_values
 from holdfast.guard.scoring.metrics import HiddenScore, metric_of
-from holdfast.guard.scoring.tally import Making, Tally, tally
+from holdfast.guard.scoring.tally import Making, RowTally, Tally, tally
 from holdfast.holdout.error_budget import Message
 from holdfast.holdout.transcript import THEOREM, Outcome
 
@@ -50,6 +51,11 @@ ASSUMES_DRAWN = (
     "except through this guard"
 )
 """What the intervals of metrics of classes and of R2 assume."""
+ASSUMES_GROUPS = (
+    "groups of rows independent of each other given what is known of them, with predictions that were fixed without "
+    "their labels; labels not looked at except through this guard"
+)
+"""What boards with groups assume; rows of one group may depend on each other."""
 UNFINISHED = "; the model could not be evaluated on all rows, so that there is no score and nothing is certified"
 """What is added to it for a model whose evaluation could not be finished."""
 ONE_IN = 1000
@@ -239,7 +245,7 @@ class Scored(Bound):
             "name": name,
         }
         self._board, self._tally, self._making = board, counted, making
-        self._metric = metric_of(board, n)
+        self._metric = metric_of(board, board.units(n))
         self._guess, self._tolerance = guess, tolerance
         self._analyst = ""
         self._contest, self._kept = contest, kept.pack(counted.given) if keeps else None
@@ -300,6 +306,9 @@ class Scored(Bound):
         board, counted = self._board, self._tally
         if not self.shows_rows:
             return ()
+        if board.groups is not None:
+            assert isinstance(counted, RowTally)
+            return ((int(group_values(sample, board, [counted], self._metric.n).sum()),),)
         if self._making is not None:
             predictions = self._making.make(sample, board)
             if predictions is None:
@@ -354,7 +363,8 @@ class Scored(Bound):
             step = (high - low) / places
             value = min(high, max(low, low + step * round((prepared.value - low) / step)))
         guarantee = situation.guarantee(THEOREM, interval="none")
-        guarantee = replace(guarantee, assumption=ASSUMPTION + NOT_CERTIFIED, certified=False)
+        assumption = ASSUMPTION if self._board.groups is None else ASSUMES_GROUPS
+        guarantee = replace(guarantee, assumption=assumption + NOT_CERTIFIED, certified=False)
         return Settled(value, None, guarantee, None, Message(None, weight), details, asked=0)
 
     def settle(self, prepared: HiddenScore | None, situation: Situation) -> Settled:
@@ -397,7 +407,8 @@ class Scored(Bound):
                 situation.hidden.transaction.put_account(name, {"place": place})
                 details["place"] = place
         guarantee = situation.guarantee(THEOREM, log_share=round(share, 6), interval=outcome.family)
-        assumption = (ASSUMES_DRAWN if self._metric.drawn else ASSUMPTION) + (UNFINISHED if prepared is None else "")
+        rows = ASSUMES_DRAWN if self._metric.drawn else ASSUMPTION if self._board.groups is None else ASSUMES_GROUPS
+        assumption = rows + (UNFINISHED if prepared is None else "")
         guarantee = replace(guarantee, assumption=assumption, certified=guarantee.certified and prepared is not None)
         if ended and not outcome.passed:  # the failure after the last planned one shows nothing more than that
             outcome = replace(outcome, value=None, interval=None, log_weight=0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -130,6 +130,12 @@ class Board:
     finalists : int
         How many submissions each participant may choose for a final, at most 10. Every one more makes the final's
         comparisons a little wider for everybody.
+    groups : str, optional
+        The column that says which rows belong together, such as the patient of a visit. Then each group counts once,
+        with the mean of its rows, and groups in place of rows are assumed to be independent. For metrics that are a
+        mean: "accuracy", "top-k", "log-loss", "brier", "mae" and "mean". A reserve takes groups as a whole.
+    group_counts : sequence of int, optional
+        How many groups the explored rows and each reserve have; counted when the guard is opened.
     public : bool
         Whether a server shows the board and the results of its finals to everybody, without a token. Names of
         participants are public then.
@@ -170,6 +176,8 @@ class Board:
     daily: int | None = None
     finalists: int = 2
     public: bool = False
+    groups: str | None = None
+    group_counts: Sequence[int] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -202,6 +210,7 @@ class Board:
             most = getattr(self, name)
             put(self, name, None if most is None else arguments.whole(name, most, at_least=1, at_most=10**6))
         put(self, "finalists", arguments.whole("finalists", self.finalists, at_least=1, at_most=MOST_CHOSEN))
+        self._check_groups()
         self._check_range()
         self._check_classes()
         self._check_expressions()
@@ -216,6 +225,35 @@ class Board:
             put(self, "baseline", arguments.real("baseline", self.baseline, at_least=low, at_most=high))
             if self.rule == "open":
                 raise InvalidParameter("baseline must be left out where rule is open: no score is claimed there")
+
+    def _check_groups(self) -> None:
+        if self.groups is None:
+            if self.group_counts is not None:
+                raise InvalidParameter("group_counts must be left out where there are no groups")
+            return
+        if not isinstance(self.groups, str) or not 0 < len(self.groups) <= _LONGEST_NAME:
+            raise InvalidParameter("groups must be the name of a column")
+        if self.groups == self.label:
+            raise InvalidParameter("groups must be another column than the label")
+        other = next((one for one in (self.metric, *self.also) if one not in MEANS), None)
+        if other is not None:
+            raise InvalidParameter(
+                f"groups must be left out for {other}: a group has no {other} of its own to take the mean of; metrics "
+                f"that can be grouped are {', '.join(MEANS)}"
+            )
+        if self.models:
+            raise InvalidParameter("groups must be left out where models are submitted")
+        if self.group_counts is not None:
+            counts = [arguments.whole("group_counts", one, at_least=1) for one in self.group_counts]
+            object.__setattr__(self, "group_counts", tuple(counts))
+
+    def units(self, rows: int, phase: int = 0) -> int:
+        """How many values a score is the mean of: rows, or groups; of the explored rows, or of a phase's reserve."""
+        if self.groups is None:
+            return rows
+        if self.group_counts is None:
+            raise InvalidParameter(f"groups of board {self.name!r} are counted when a guard is opened")
+        return self.group_counts[phase]
 
     def _asks(self, *metrics: str) -> str | None:
         """The first of the board's metrics that is one of these."""
@@ -312,15 +350,19 @@ class Board:
     @property
     def counts(self) -> bool:
         """Whether the score is a count of rows."""
-        return self.metric in COUNTS
+        return self.metric in COUNTS and self.groups is None
 
     def check_schema(self, schema: Schema) -> None:
         """Refuse a board whose columns are not there, or not of a kind that it can score."""
-        for name in (self.key, self.label):
+        for name in (self.key, self.label, *(() if self.groups is None else (self.groups,))):
             if name not in schema:
                 raise InvalidParameter(f"board {self.name!r} must name columns of the sample, got {name!r}")
         if schema[self.key].kind not in ("integer", "text"):
             raise InvalidParameter(f"key of board {self.name!r} must be a column of whole numbers or texts")
+        if self.groups is not None and schema[self.groups].kind not in ("integer", "text"):
+            raise InvalidParameter(f"groups of board {self.name!r} must be a column of whole numbers or texts")
+        if self.groups is not None and schema[self.groups].nullable:
+            raise InvalidParameter(f"column {self.groups!r} of board {self.name!r} must say the group of every row")
         for name in (self.key, self.label):
             if schema[name].nullable:
                 raise InvalidParameter(
@@ -387,7 +429,11 @@ class Board:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data, which `from_dict` reads back exactly."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        lists = {"classes": None if self.classes is None else list(self.classes), "also": list(self.also)}
+        lists: dict[str, Any] = {
+            "classes": None if self.classes is None else list(self.classes),
+            "also": list(self.also),
+        }
+        lists["group_counts"] = None if self.group_counts is None else list(self.group_counts)
         return plain | lists | {"deadline": None if self.deadline is None else list(self.deadline)}
 
     @classmethod
