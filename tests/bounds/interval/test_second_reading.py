@@ -17,8 +17,10 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, log_ndtr, ndtr
 
 from holdfast.bounds import interval
+from holdfast.bounds.holdout.coded_threshold import coded_plan, log_patterns
 from holdfast.bounds.interval import signs
 from holdfast.bounds.interval.open_end import open_plan
+from holdfast.bounds.interval.width import Width
 
 
 def least(function, low: float, high: float, points: int) -> float:  # type: ignore[no-untyped-def]
@@ -82,28 +84,65 @@ def test_kappa_is_that_of_the_statement() -> None:
         assert signs.second_sample(n, e) == pytest.approx(second_sample(n, e), rel=1e-9)
 
 
+def failure(width: Width, narrower: float = 1.0) -> float:
+    """The bound of Theorem D on the failure probability of a plan, at its half-width times a factor."""
+    assert width.schedule is not None
+    n, k, beta = width.n, width.questions, width.beta
+    e, s2, root = width.tuning["excess"], n * width.schedule.sigmas() ** 2, math.sqrt(n)
+    a = narrower * width.half_width * root
+    levels = [u for u in (a + step for step in (1.5, 3, 5.5, 9, 14, 22, 36, 60, 100)) if u < root] + [root]
+    slack = math.sqrt(2 * math.log(k / (0.01 * beta)) / n)
+    g = [min(2.0, 1 + u * u / n + slack) for u in levels]
+    total, clock, inverse = 0.01 * beta, 0.0, 0.0
+    for j in range(k):
+        rho = rate((inverse / 4 + 1 / s2[j]) / n)
+        for m, t in enumerate([a, *levels[:-1]]):
+            delta = rho * (clock + g[m] / (2 * s2[j]))
+            total += (2 if m else 1) * math.exp(delta + log_kappa_least(t - e, s2[j], g[m] / 2, clock, j))
+        inverse, clock = inverse + 1 / s2[j], clock + g[0] / (8 * s2[j])
+    return total / second_sample(n, e)
+
+
 def test_the_certificate_is_that_of_the_statement() -> None:
     """Every question and every level of the plan for 200 rows and 20 questions, and of a schedule 5% narrower."""
-    n, k, beta = 200, 20, 0.05
-    width = interval.sign_comparison(n, k, beta)
-    assert width.schedule is not None
-    e, s2, root = width.tuning["excess"], n * width.schedule.sigmas() ** 2, math.sqrt(n)
+    width = interval.sign_comparison(200, 20, 0.05)
+    assert failure(width) == pytest.approx(width.tuning["failure"], rel=2e-4)
+    assert failure(width, 0.95) > 1.2 * width.beta
 
-    def failure(a: float) -> float:
-        levels = [u for u in (a + step for step in (1.5, 3, 5.5, 9, 14, 22, 36, 60, 100)) if u < root] + [root]
-        slack = math.sqrt(2 * math.log(k / (0.01 * beta)) / n)
-        g = [min(2.0, 1 + u * u / n + slack) for u in levels]
-        total, clock, inverse = 0.01 * beta, 0.0, 0.0
-        for j in range(k):
-            rho = rate((inverse / 4 + 1 / s2[j]) / n)
-            for m, t in enumerate([a, *levels[:-1]]):
-                delta = rho * (clock + g[m] / (2 * s2[j]))
-                total += (2 if m else 1) * math.exp(delta + log_kappa_least(t - e, s2[j], g[m] / 2, clock, j))
-            inverse, clock = inverse + 1 / s2[j], clock + g[0] / (8 * s2[j])
-        return total / second_sample(n, e)
 
-    assert failure(width.half_width * root) == pytest.approx(width.tuning["failure"], rel=2e-4)
-    assert failure(0.95 * width.half_width * root) > 1.2 * beta
+def test_the_two_parts_of_a_coded_threshold() -> None:
+    """10,000 rows, 1,000 questions, 10 failures: patterns counted in whole numbers, values by the sums above.
+
+    Both failure probabilities together are at most beta, and with either width 5% smaller they are not.
+    """
+    n, k, failures, beta, threshold = 10_000, 1000, 10, 0.05, 0.04
+    plan = coded_plan(n, k, failures, beta, threshold)
+    assert plan is not None
+    assert plan.explored + plan.reserved == n
+    assert (plan.values.n, plan.values.questions) == (plan.reserved, failures)
+    places = sum(math.comb(k, i) for i in range(1, failures + 1))
+
+    def passes(narrower: float) -> float:
+        return places * math.exp(-2 * plan.explored * (narrower * plan.deviation) ** 2)
+
+    assert passes(1) + failure(plan.values) <= beta * (1 + 1e-4)
+    assert passes(1) + failure(plan.values) > 0.99 * beta
+    assert passes(0.95) > beta
+    assert failure(plan.values, 0.95) > plan.values.beta
+    assert plan.accuracy == max(threshold + plan.deviation, plan.values.half_width) < 0.099
+
+
+def test_where_questions_are_asked_by_enumeration() -> None:
+    """Walk through every transcript: a run goes on after a pass, and after a failure unless it was the last one."""
+
+    def walk(left: int, failures: int) -> int:
+        return 0 if left == 0 or failures == 0 else 1 + walk(left - 1, failures) + walk(left - 1, failures - 1)
+
+    for k, failures in itertools.product(range(1, 9), range(1, 9)):
+        assert math.exp(log_patterns(k, failures)) == pytest.approx(walk(k, failures), rel=1e-7)
+    for k, failures in ((10**7, 10**6), (10**7, 2 * 10**6)):  # added up, and bounded
+        near = failures * math.log(k / failures) + (k - failures) * math.log(k / (k - failures))
+        assert near - 10 < log_patterns(k, failures) < 1.4 * near
 
 
 def test_the_open_end_keeps_within_its_parts() -> None:

@@ -5,6 +5,7 @@ check, the median mechanism and the Ladder, each with its inverses, and the samp
 must print next to them.
 """
 
+from holdfast.bounds.holdout.coded_threshold import CodedPlan, coded_plan, coded_threshold_accuracy
 from holdfast.bounds.holdout.error_allocation import error_allocation
 from holdfast.bounds.holdout.guess_and_check import (
     guess_and_check_share,
@@ -49,7 +50,10 @@ from holdfast.bounds.holdout.thresholdout import (
 )
 
 __all__ = [
+    "CodedPlan",
     "ThresholdoutPlan",
+    "coded_plan",
+    "coded_threshold_accuracy",
     "error_allocation",
     "gaussian_threshold_accuracy",
     "guess_and_check_share",
