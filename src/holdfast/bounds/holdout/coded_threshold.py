@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from holdfast.bounds.interval.planning import best_noise
-from holdfast.bounds.interval.width import LEAST_BETA, Width
+from holdfast.bounds.interval.width import Width
 from holdfast.bounds.numerics.exact import down, up
-from holdfast.bounds.parameters import Budget, Domain, FailureProbability, Questions, Rows
+from holdfast.bounds.parameters import LEAST_BETA, Budget, Domain, FailureProbability, Questions, Rows
 from holdfast.bounds.registry import theorem
 
 #: The part of the failure probability that the passes have: their width hardly depends on it.
