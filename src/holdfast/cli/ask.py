@@ -108,10 +108,10 @@ def _commands() -> dict[str, Any]:
         if not kind.needs_board:  # submissions have a command of their own
             app.command(name, short_help=output.short_help(kind.summary()))(_command(kind))
     app.command("question", short_help="Ask what a file says.")(question)
-    made: Any = typer.main.get_command(app)
-    for name, command in made.commands.items():
+    group: Any = typer.main.get_command(app)
+    for name, command in group.commands.items():
         finish(f"ask {name}", command)
-    return dict(sorted(made.commands.items()))
+    return dict(sorted(group.commands.items()))
 
 
 def _command(kind: type[Question]) -> Any:
@@ -227,25 +227,25 @@ def _ask(
     """Ask what `plain` says; a function of the schema says it once the guard is open, which knows the columns."""
     from holdfast.guard.epochs import check_epoch
 
-    found: list[Any]
+    answers: list[Any]
     named = check_epoch(epoch)
     with ledgers.analyst_guard(ledger, sample, analyst, steward=True, more=rows) as real:
         guard = real.practice() if practice else real
         questions = _listed(plain, guard)
         if estimate:
-            found = [guard.estimate(question, epoch=named) for question in questions]
+            answers = [guard.estimate(question, epoch=named) for question in questions]
         elif len(questions) == 1:
-            found = [guard.ask(questions[0], key=key, epoch=named)]
+            answers = [guard.ask(questions[0], key=key, epoch=named)]
         else:
-            found = list(guard.ask_all(questions, key=key, epoch=named))
+            answers = list(guard.ask_all(questions, key=key, epoch=named))
     if as_json:
         several = isinstance(plain, list)
-        plain_answers = [_plain_answer(one, verbose) for one in found]
+        plain_answers = [_plain_answer(answer, verbose) for answer in answers]
         output.print_json({"answers": plain_answers} if several else plain_answers[0])
     else:
-        for asked, one in zip(questions, found, strict=True):
-            _show(asked, one, estimate, verbose)
-    refused = [one.reason for one in found if estimate and not one.admitted]
+        for asked, answer in zip(questions, answers, strict=True):
+            _show(asked, answer, estimate, verbose)
+    refused = [answer.reason for answer in answers if estimate and not answer.admitted]
     if refused:
         raise BudgetExhausted(refused[0])
 
@@ -289,8 +289,8 @@ def _show(asked: Any, found: Any, estimate: bool, verbose: bool) -> None:
     if isinstance(found.value, dict):
         ends = found.interval or {}
         rows += [
-            (label, f"{one:.6g} in {_ends(ends[label])}" if label in ends else f"{one:.6g}")
-            for label, one in found.value.items()
+            (label, f"{value:.6g} in {_ends(ends[label])}" if label in ends else f"{value:.6g}")
+            for label, value in found.value.items()
         ]
     elif found.value is not None:
         rows.append(("value", f"{found.value:.6g}" if isinstance(found.value, float) else found.value))
@@ -402,7 +402,7 @@ def test_facts(test: Any) -> list[tuple[str, object]]:
     ]
     if test["inconclusive"]:
         rows.append(("inconclusive", f"with probability {test['inconclusive']:.3g} at best"))
-    return rows + [("note", one) for one in test["advice"]]
+    return rows + [("note", advice) for advice in test["advice"]]
 
 
 def _ends(ends: Any) -> str:

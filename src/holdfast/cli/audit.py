@@ -175,8 +175,8 @@ def audit(
     common["groups"] = told.groups_of(group, by, depth, bins, min_size, aimed)
     hidden = [name for name in (inside, predictions) if name is not None]
     data = table.select(name for name in table.names if name not in hidden)
-    made = None if release is None else _released(release, data)
-    shown = told.released_columns(option, domain, data) if made is None else _shared(data, made)
+    released = None if release is None else _released(release, data)
+    shown = told.released_columns(option, domain, data) if released is None else _shared(data, released)
     common["lenses"] = told.lenses_of(lens, data, aimed, shown)
     facts = [("data", f"{file.name}, {table.rows:,} rows"), ("target", aimed.name if aimed else "none")]
     if unseen := told.left_out(file, table):
@@ -190,17 +190,17 @@ def audit(
             trials = _run(described, workers, shown=not as_json)
     else:
         facts.append(("release", release.name if release else f"predictions in column {predictions}"))
-        trials = _single(table, data, made, inside, predictions, told.learners_of(learner, aimed), common)
+        trials = _single(table, data, released, inside, predictions, told.learners_of(learner, aimed), common)
     facts += [("seed", str(seed)), ("data SHA-256", _digest(file))]
     report = _judged(trials, alpha, beta, seed, file.name, facts, min_cell)
     from holdfast.coherence.report import write
 
-    found = write(report, trials, out, min_cell)
+    report_file = write(report, trials, out, min_cell)
     if as_json:
-        files = {name: str(path) for name, path in found.items()}
+        files = {name: str(path) for name, path in report_file.items()}
         output.print_json(report.to_dict() | {"files": files})
     else:
-        _summary(report, found)
+        _summary(report, report_file)
     raise typer.Exit(report.verdict.exit_status)
 
 
@@ -279,8 +279,8 @@ def _judged(
     from holdfast.coherence.significance import assess
     from holdfast.coherence.verdict import judge
 
-    found = assess(trials, seed=seed)
-    return build(trials, found, judge(found, alpha, beta), title=title, setting=facts, min_cell=min_cell)
+    judged = assess(trials, seed=seed)
+    return build(trials, judged, judge(judged, alpha, beta), title=title, setting=facts, min_cell=min_cell)
 
 
 def _summary(report: Report, found: dict[str, Path]) -> None:
@@ -306,10 +306,10 @@ def _summary(report: Report, found: dict[str, Path]) -> None:
     ]
     heading = ("group", "members", "learner", "lens", "distance", "floor", "excess", "above", "p (Holm)", "finding")
     if len(report.verdict.cases) > 1:
-        told = [
+        summary = [
             (case.learner, case.lens, f"{case.splits} of {case.asked}", case.outcome) for case in report.verdict.cases
         ]
-        output.table("Learners and lenses", ("learner", "lens", "splits", "finding"), told)
+        output.table("Learners and lenses", ("learner", "lens", "splits", "finding"), summary)
     if cells:
         output.table(f"{report.offenders_heading}, alpha {report.verdict.alpha:g}", heading, cells)
     output.say(f"Report in {found['html']}, numbers in {found['json']}, {found['csv']} and {found['splits']}")
@@ -409,11 +409,11 @@ def target_of(
     try:
         return Target(statement, without, where_present, counted)
     except InvalidParameter as error:
-        said = str(error)
+        message = str(error)
         for parameter, option in (("target", "--target"), ("not_applicable", "--not-applicable")):
-            if said.startswith(parameter):
-                said = option + said.removeprefix(parameter)
-        raise InvalidParameter(said) from None
+            if message.startswith(parameter):
+                message = option + message.removeprefix(parameter)
+        raise InvalidParameter(message) from None
 
 
 def groups_of(
@@ -460,12 +460,12 @@ def lenses_of(
             )
         words = "everything" if released is None else "everything released"
         return (Lens(f"{words} but the target" if target else words, seen),)
-    found = []
+    lenses = []
     for text in given:
         name, mark, columns = text.partition("=")
         chosen = _listed(columns if mark else name)
-        found.append(Lens(name.strip() if mark else ", ".join(chosen), tuple(chosen)))
-    return tuple(found)
+        lenses.append(Lens(name.strip() if mark else ", ".join(chosen), tuple(chosen)))
+    return tuple(lenses)
 
 
 def learners_of(given: Sequence[str], target: Target | None) -> list[Any]:
@@ -490,9 +490,9 @@ def _importable(learner: Any) -> Any:
 
 def released_columns(options: Sequence[str], domains: Sequence[str], table: Table) -> list[str] | None:
     """The columns of the table that a curator of these options releases; None for all, or if that is not known."""
-    told = dict(_pairs("--with", options))
+    options_given = dict(_pairs("--with", options))
     named = [name for name, _ in _pairs("--domain", domains)]
-    shown = named or _listed(told.get("columns", told.get("column", "")))
+    shown = named or _listed(options_given.get("columns", options_given.get("column", "")))
     for name in shown:
         if name not in table:
             raise InvalidParameter(f"{'--domain' if named else '--with'}: {missing_column(name, table.names)}")
@@ -508,16 +508,16 @@ def curator_of(
     target: Target | None,
 ) -> Any:
     """Return a curator: a built-in name, `LIBRARY.GENERATOR` of an installed library, or a shell command."""
-    told = dict(_pairs("--with", options))
+    settings = dict(_pairs("--with", options))
     if "{train}" in text or "{release}" in text or " " in text.strip():
-        if told or domains or epsilon:
+        if settings or domains or epsilon:
             raise InvalidParameter("--with, --domain and --epsilon are for built-in curators, not for a command")
         return curators.Shell(text, time_limit)
     known = {name: [_value(value) for value in _listed(values)] for name, values in _pairs("--domain", domains)}
-    made = _built_in(text, told, known, None if epsilon is None else _number("--epsilon", epsilon), target)
-    if told:
-        raise InvalidParameter(f"--with: curator {text!r} takes no {', '.join(map(repr, told))}")
-    return made
+    curator = _built_in(text, settings, known, None if epsilon is None else _number("--epsilon", epsilon), target)
+    if settings:
+        raise InvalidParameter(f"--with: curator {text!r} takes no {', '.join(map(repr, settings))}")
+    return curator
 
 
 def _built_in(
@@ -553,7 +553,11 @@ def _built_in(
         return curators.NoisyHistogram(domains, epsilon)
     if name == "noisy-marginals":
         chosen = told.pop("marginals", None)
-        tables = [tuple(_listed(one, "+")) for one in _listed(chosen)] if chosen else [(one,) for one in domains]
+        tables = (
+            [tuple(_listed(columns, "+")) for columns in _listed(chosen)]
+            if chosen
+            else [(columns,) for columns in domains]
+        )
         return curators.NoisyMarginals(domains, tables, epsilon)
     if name == "private-naive-bayes":
         if target is None:
@@ -566,9 +570,9 @@ def _built_in(
             raise InvalidParameter(
                 f"--curator {name!r}: library {library!r} is not installed here; of those known: {there}"
             )
-        made = curators.Library(library, generator, {key: _value(value) for key, value in told.items()})
+        library_curator = curators.Library(library, generator, {key: _value(value) for key, value in told.items()})
         told.clear()
-        return made
+        return library_curator
     raise InvalidParameter(
         f"--curator must be one of {', '.join(CURATORS)}, LIBRARY.GENERATOR, or a command with {{train}} and "
         f"{{release}}, got {name[:60]!r}"
@@ -585,15 +589,15 @@ def _whole(told: dict[str, str], curator: str, key: str, default: int | None = N
 
 
 def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
-    found = []
+    pairs = []
     for text in given:
         name, mark, values = text.partition("=")
         if not mark or not name.strip() or not _listed(values):
             raise InvalidParameter(f"{option} must be NAME=VALUE, got {text[:60]!r}")
-        found.append((name.strip(), values.strip()))
-    if len(dict(found)) < len(found):
+        pairs.append((name.strip(), values.strip()))
+    if len(dict(pairs)) < len(pairs):
         raise InvalidParameter(f"{option} must name each name once")
-    return found
+    return pairs
 
 
 def _listed(text: str, mark: str = ",") -> list[str]:

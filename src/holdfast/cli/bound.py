@@ -78,11 +78,11 @@ def bound(context: typer.Context) -> None:
 
 def _new_details(evaluation: Evaluation) -> list[tuple[str, Any]]:
     """The details that say something which the other lines do not."""
-    said = {"source", "provenance", "parameters", "conditions"} | set(evaluation.parameters)
+    stated = {"source", "provenance", "parameters", "conditions"} | set(evaluation.parameters)
     return [
         (name, detail)
         for name, detail in evaluation.details.items()
-        if name not in said and detail != evaluation.value and detail is not None and detail != {}
+        if name not in stated and detail != evaluation.value and detail is not None and detail != {}
     ]
 
 
@@ -101,10 +101,10 @@ def _cell(value: Any) -> str:
 
 
 def _flag(words: list[str], flag: str) -> bool:
-    found = flag in words
+    is_given = flag in words
     while flag in words:
         words.remove(flag)
-    return found
+    return is_given
 
 
 def _read_options(entry: Theorem, words: Sequence[str]) -> dict[str, Any]:
@@ -144,10 +144,10 @@ def _search(text: str, as_json: bool) -> None:
     words = text.lower().split()
     if not words:
         raise InvalidParameter("--search must be followed by words to look for, such as `--search sparse vector`")
-    found = [entry for entry in catalogue().values() if all(word in _text(entry) for word in words)]
-    if not found:
+    entries = [entry for entry in catalogue().values() if all(word in _text(entry) for word in words)]
+    if not entries:
         raise InvalidParameter(f"--search must be words of some theorem; none has {text[:60]!r}")
-    _list(found, as_json)
+    _list(entries, as_json)
 
 
 def _text(entry: Theorem) -> str:

@@ -66,14 +66,14 @@ def correct(
     for text in spent:
         looking.record(parse(text), neighbours=neighbours)
     others = {} if candidates is None else {"bonferroni": looking.bonferroni(candidates)}
-    found = looking.plan() if p is None else looking.correct(p)
+    correction = looking.plan() if p is None else looking.correct(p)
     note = _order(looking, alpha, insist=currency == "max-information") if spent else _NOTHING_SPENT
     if as_json:
-        output.print_json(found.to_dict() | {"spent": [str(e) for e in looking.entries], "note": note} | others)
+        output.print_json(correction.to_dict() | {"spent": [str(e) for e in looking.entries], "note": note} | others)
     else:
-        _show(found, [str(entry) for entry in looking.entries], others, p, note)
-    if found.hopeless:
-        raise GuaranteeUnavailable(_why(found))
+        _show(correction, [str(entry) for entry in looking.entries], others, p, note)
+    if correction.hopeless:
+        raise GuaranteeUnavailable(_why(correction))
 
 
 def _order(looking: Any, alpha: float, insist: bool) -> str:

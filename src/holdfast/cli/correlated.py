@@ -85,7 +85,7 @@ def correlated(
         progress(0.0, "reading")
         declared = read_model(model, _columns(model.parent))
         progress(0.2, "searching quilts")
-        found = overview(
+        effects = overview(
             declared,
             epsilon_bdp=epsilon,
             epsilon_dp=epsilon_dp,
@@ -99,11 +99,11 @@ def correlated(
             budget=min(10, questions) if budget is None else budget,
         )
     if as_json:
-        output.print_json(found.to_dict())
+        output.print_json(effects.to_dict())
     else:
-        _print(found)
-    if found.refusal:
-        raise GuaranteeUnavailable(found.refusal)
+        _print(effects)
+    if effects.refusal:
+        raise GuaranteeUnavailable(effects.refusal)
 
 
 def _columns(folder: Path) -> Column:

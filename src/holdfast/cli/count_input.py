@@ -35,15 +35,15 @@ def numbers(name: str, text: str) -> list[float]:
     >>> numbers("--counts", "10, 20,1/6")
     [10, 20, 0.16666666666666666]
     """
-    found: list[float] = []
+    parsed: list[float] = []
     for part in text.split(","):
         top, slash, bottom = part.strip().partition("/")
         try:
             value = float(top) / float(bottom) if slash else float(top)
         except (ValueError, ZeroDivisionError):
             raise InvalidParameter(f"{name} must be numbers separated by commas, got {part.strip()!r}") from None
-        found.append(int(value) if value.is_integer() else value)
-    return found
+        parsed.append(int(value) if value.is_integer() else value)
+    return parsed
 
 
 def rows(name: str, text: str) -> list[list[float]]:
@@ -54,10 +54,10 @@ def rows(name: str, text: str) -> list[list[float]]:
     >>> rows("--counts", "255,193;301,251")
     [[255, 193], [301, 251]]
     """
-    found = [numbers(name, part) for part in text.split(";")]
-    if len(found) < 2 or len({len(row) for row in found}) != 1:
+    table = [numbers(name, part) for part in text.split(";")]
+    if len(table) < 2 or len({len(row) for row in table}) != 1:
         raise InvalidParameter(f"{name} must be rows of equal length separated by semicolons, as in 10,20;30,40")
-    return found
+    return table
 
 
 def words(name: str, text: str) -> list[str]:
@@ -68,10 +68,10 @@ def words(name: str, text: str) -> list[str]:
     >>> words("--categories", "yes, no"), words("--categories", "[0, 1]")
     (['yes', 'no'], ['0', '1'])
     """
-    found = [str(value) for value in parse_categories(text, "text")] if text.strip() else []
-    if len(found) < 2 or len(set(found)) != len(found):
+    categories = [str(value) for value in parse_categories(text, "text")] if text.strip() else []
+    if len(categories) < 2 or len(set(categories)) != len(categories):
         raise InvalidParameter(f"{name} must be at least two different names separated by commas")
-    return found
+    return categories
 
 
 def each_list(texts: Sequence[str]) -> list[str]:
@@ -93,10 +93,10 @@ def one_of(name: str, text: str, categories: Sequence[str]) -> str:
     >>> one_of("--other", " no", ["yes", "no"])
     'no'
     """
-    found = text.strip()
-    if found not in categories:
-        raise InvalidParameter(f"{name} must be one of the declared categories {', '.join(categories)}, got {found!r}")
-    return found
+    choice = text.strip()
+    if choice not in categories:
+        raise InvalidParameter(f"{name} must be one of the declared categories {', '.join(categories)}, got {choice!r}")
+    return choice
 
 
 def one_of_each(name: str, text: str | None, categories: Sequence[Sequence[str]]) -> list[str | None]:
@@ -121,12 +121,12 @@ def one_of_each(name: str, text: str | None, categories: Sequence[Sequence[str]]
 def declared(path: Path) -> dict[str, list[str]]:
     """Columns and their categories from a JSON file: `{"sex": ["Male", "Female"], ...}`."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        categories = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError):
         raise InvalidParameter(f"{path} must be JSON: an object from columns to lists of their categories") from None
-    if not isinstance(found, dict) or not all(isinstance(v, list) and len(v) >= 2 for v in found.values()):
+    if not isinstance(categories, dict) or not all(isinstance(v, list) and len(v) >= 2 for v in categories.values()):
         raise InvalidParameter(f"{path} must be an object from columns to lists of at least two categories")
-    return {name: [str(value) for value in values] for name, values in found.items()}
+    return {name: [str(value) for value in values] for name, values in categories.items()}
 
 
 def columns(paths: Sequence[Path], names: Sequence[str]) -> dict[str, list[str | None]]:

@@ -100,7 +100,7 @@ def _play_analysts(out: Path) -> None:
     with progress_bar("asking", shown=True):
         played = list(analysts.play(ledger))
     shown = [*played[:4], *played[11:18], played[-1]]
-    output.table("Answers of one guard over 20,000 rows", analysts.COLUMNS, [one.cells() for one in shown])
+    output.table("Answers of one guard over 20,000 rows", analysts.COLUMNS, [play.cells() for play in shown])
     best = analysts.best_of_greg(played)
     assert best.interval is not None
     output.say(
@@ -111,8 +111,8 @@ def _play_analysts(out: Path) -> None:
         "\n5. The end of the run: `close` shows every check with its exact value and the interval that was certified "
         "all along. Nothing more can be asked of these rows."
     )
-    exact = _close(ledger, [one for one in played if one.outcome in ("passed", "corrected")])
-    rows = [(one.step.analyst, one.step.about, one.cells()[3], end) for one, end in (*exact[:4], *exact[-4:])]
+    exact = _close(ledger, [play for play in played if play.outcome in ("passed", "corrected")])
+    rows = [(play.step.analyst, play.step.about, play.cells()[3], end) for play, end in (*exact[:4], *exact[-4:])]
     output.table("The first and the last checks", ("analyst", "asked about", "while they asked", "at the end"), rows)
     analysts.write(played, out / "demo" / "answers.csv")
     output.say(
@@ -136,8 +136,8 @@ def _close(ledger: Path, checks: Sequence[Played]) -> list[tuple[Played, str]]:
         finally:
             guard.shut()
     return [
-        (one, f"{line['value']:.3g} in {line['interval'][0]:.3g} to {line['interval'][1]:.3g}")
-        for one, line in zip(checks, revealed, strict=True)
+        (check, f"{line['value']:.3g} in {line['interval'][0]:.3g} to {line['interval'][1]:.3g}")
+        for check, line in zip(checks, revealed, strict=True)
     ]
 
 

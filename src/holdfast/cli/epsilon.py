@@ -179,7 +179,7 @@ def _protected(
 
     sizes, counted = _listed(listed, groups)
     least = bounds.pure_dp_size(alpha, beta, counted, n, given, *picked, lenses=lenses)
-    found = protected_groups(given, alpha, beta, sizes, n, *picked, lenses=lenses) if sizes else ()
+    groups_protected = protected_groups(given, alpha, beta, sizes, n, *picked, lenses=lenses) if sizes else ()
     needed = f"{least.rows:,} of {n:,} rows" if least.rows is not None and not least.vacuous else "no size"
     verdict = f"Epsilon {given:g} protects groups of at least {needed} at alpha = {alpha:g} ({picked[0]} mode)."
     refusal = None
@@ -187,14 +187,18 @@ def _protected(
         refusal = f"Epsilon {given:g} protects no group of {n:,} rows at alpha = {alpha:g} ({picked[0]} mode)."
     elif size is not None and size < least.size:
         refusal = f"{verdict[:-1]}, and {size:,} is less."
-    elif found and not any(g.protected for g in found):
+    elif groups_protected and not any(g.protected for g in groups_protected):
         refusal = f"{verdict[:-1]}, and every listed group is smaller."
     if as_json:
         plain: dict[str, Any] = {"epsilon": given, "alpha": alpha, "beta": beta, "groups": counted, "n": n}
-        plain |= {"size": least.to_dict(), "protected": [g.to_dict() for g in found], "feasible": refusal is None}
+        plain |= {
+            "size": least.to_dict(),
+            "protected": [g.to_dict() for g in groups_protected],
+            "feasible": refusal is None,
+        }
         output.print_json(plain | drawn)
         return refusal
-    if found:
+    if groups_protected:
         cells = [
             (
                 g.name,
@@ -202,7 +206,7 @@ def _protected(
                 "yes" if g.protected else "no",
                 f"{digits_up(g.alpha, 3):.3g}" if g.alpha < 2 else "none",
             )
-            for g in found
+            for g in groups_protected
         ]
         title = f"Groups protected at epsilon {given:g}, alpha {alpha:g}, beta {beta:.3g}"
         output.table(title, ("group", "rows", "protected", "smallest alpha"), cells)
@@ -273,12 +277,12 @@ def read_off(
         for other in naming(store, chain.dataset):
             standing = standing.with_overlap(other, 1)
         standing.require_kept("nothing is guaranteed about groups")
-        found = coherence_of(chain, beta, groups, *picked)
+        coherence = coherence_of(chain, beta, groups, *picked)
         so_far = coherence_of(chain, beta, groups, *picked, count="spent")
-    least, kept = found.size(alpha), {name: found.alpha(size) for name, size in sizes.items()}
+    least, alphas = coherence.size(alpha), {name: coherence.alpha(size) for name, size in sizes.items()}
     verdict = (
-        f"By its cap, whatever was asked of the {found.rows:,} rows so far protects {_groups(least)} of {found.n:,} "
-        f"people at alpha = {alpha:g} ({found.route}, {picked[0]} mode)."
+        f"By its cap, whatever was asked of the {coherence.rows:,} rows so far protects {_groups(least)} of "
+        f"{coherence.n:,} people at alpha = {alpha:g} ({coherence.route}, {picked[0]} mode)."
     )
     spent_least = so_far.size(alpha)
     aside = (
@@ -286,16 +290,16 @@ def read_off(
         "fixed in advance, and not chosen from answers."
     )
     refusal = None
-    if least.vacuous or (kept and min(kept.values()) > alpha):
+    if least.vacuous or (alphas and min(alphas.values()) > alpha):
         refusal = verdict if least.vacuous else f"{verdict[:-1]}, and every listed group is smaller."
     if as_json:
-        listed = [{"name": name, "size": sizes[name], "alpha": kept[name]} for name in sizes]
-        plain = found.to_dict() | {"alpha": alpha, "counted": "cap", "size": least.to_dict(), "listed": listed}
+        listed = [{"name": name, "size": sizes[name], "alpha": alphas[name]} for name in sizes]
+        plain = coherence.to_dict() | {"alpha": alpha, "counted": "cap", "size": least.to_dict(), "listed": listed}
         plain["so_far"] = so_far.to_dict() | {"counted": "spent", "size": spent_least.to_dict()}
         output.print_json(plain | {"feasible": refusal is None})
         return refusal
-    output.say(f"The cap: {_amounts(found)}. Spent so far: {_amounts(so_far)}.")
-    if kept:
+    output.say(f"The cap: {_amounts(coherence)}. Spent so far: {_amounts(so_far)}.")
+    if alphas:
         cells = [
             (
                 name,
@@ -303,13 +307,13 @@ def read_off(
                 "yes" if tolerance <= alpha else "no",
                 f"{digits_up(tolerance, 3):.3g}" if tolerance < 2 else "none",
             )
-            for name, tolerance in kept.items()
+            for name, tolerance in alphas.items()
         ]
-        title = f"Groups among {found.n:,} people, alpha {alpha:g}, beta {beta:.3g}"
+        title = f"Groups among {coherence.n:,} people, alpha {alpha:g}, beta {beta:.3g}"
         output.table(title, ("group", "people", "protected", "smallest alpha"), cells)
     if refusal is None:
         output.say(verdict)
-    output.say(f"Holds if {found.assumption}.")
+    output.say(f"Holds if {coherence.assumption}.")
     output.say(aside)
     return refusal
 

@@ -94,10 +94,10 @@ def examples(words: str) -> tuple[str, ...]:
 def _ask_line(kind: str) -> str:
     from holdfast.guard.questions.base import Question
 
-    made = Question.kinds()[kind]
+    kind_class = Question.kinds()[kind]
     arguments, options = [], []
-    for field in made.fields():
-        for text in field.input.write(made.example[field.name]) if field.name in made.example else ():
+    for field in kind_class.fields():
+        for text in field.input.write(kind_class.example[field.name]) if field.name in kind_class.example else ():
             if field.input.argument:
                 arguments.append(_quoted(text))
             else:

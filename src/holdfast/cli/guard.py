@@ -213,15 +213,15 @@ def open_(
         "repeats": repeats,
         "all_private": all_private or None,
     }
-    made = policy_of(policy, given, analyst)
+    chosen = policy_of(policy, given, analyst)
     if ledgers.is_address(ledger):
-        if made is None and yes:
-            made = Policy(questions=_QUESTIONS, failures=_FAILURES)
+        if chosen is None and yes:
+            chosen = Policy(questions=_QUESTIONS, failures=_FAILURES)
         called = Path(sample).stem if name is None else name
         if any(option is not None for option in (engine, table, schema)):
             raise InvalidParameter("--engine, --table and --schema must be left out with a server: it reads the file")
-        found, numbered = ledgers.open_guard(ledger, called, sample, row_key, made, allow_overlap)
-        _print(found, as_json, _notes(row_key, numbered, found))
+        facts, numbered = ledgers.open_guard(ledger, called, sample, row_key, chosen, allow_overlap)
+        _print(facts, as_json, _notes(row_key, numbered, facts))
         return
     if name is not None:
         raise InvalidParameter(
@@ -229,14 +229,14 @@ def open_(
         )
     rows = open_sample(sample, row_key, engine=engine, table=table, schema=ledgers.schema_of(schema))
     opened = has_guard(ledger, rows)
-    if made is None and not opened:
-        made = _proposed(rows.n, ledger, sample, yes)
+    if chosen is None and not opened:
+        chosen = _proposed(rows.n, ledger, sample, yes)
     with store_at(ledger, create=True) as store:
-        guard = Guard.open(store, rows, made, allow_overlap=allow_overlap)
-        found, width, final = guard.describe(), _width_words(guard), [] if opened else _final_words(guard)
+        guard = Guard.open(store, rows, chosen, allow_overlap=allow_overlap)
+        facts, width, final = guard.describe(), _width_words(guard), [] if opened else _final_words(guard)
     numbered = row_key in rows.identity().numbered
     rows.close()
-    _print(found, as_json, width + _notes(row_key, numbered, found) + final)
+    _print(facts, as_json, width + _notes(row_key, numbered, facts) + final)
 
 
 _QUESTIONS, _FAILURES = 1000, 10
@@ -369,7 +369,7 @@ def extend(
             if declared is None
             else open_sample(new_rows, row_key, schema=declared, **source)
         )
-        held = [samples.enter_context(one) for one in ledgers.earlier_rows(store, latest, rows, row_key, guards)]
+        held = [samples.enter_context(place) for place in ledgers.earlier_rows(store, latest, rows, row_key, guards)]
         opened = epochs.extend(store, latest, sample, held)
         _print(describe(opened), as_json, _in_part(epochs.compared_in_part(store, opened, held), row_key))
 
@@ -416,11 +416,11 @@ def list_(ledger: str = _LEDGER, as_json: bool = _JSON) -> None:
 def show(ledger: str = _LEDGER, dataset: str = _DATASET, as_json: bool = _JSON) -> None:
     """Show a guard: its policy, status, progress and remaining budget."""
     if dataset is None:
-        found = described(ledger)
-        if len(found) != 1:
-            _list(found, as_json)
+        facts = described(ledger)
+        if len(facts) != 1:
+            _list(facts, as_json)
             return
-        _print(found[0], as_json)
+        _print(facts[0], as_json)
         return
     with stewarded(ledger, dataset) as guard:
         _print(guard.describe(), as_json)
@@ -456,9 +456,9 @@ def override(
     """Replace the policy of a guard. What was spent stays spent, and later answers are marked as not certified."""
     from holdfast.guard.policy import Policy
 
-    made = Policy.from_dict(read_policy(policy))
+    replacement = Policy.from_dict(read_policy(policy))
     with stewarded(ledger, dataset) as guard:
-        guard.override(made, reason)
+        guard.override(replacement, reason)
         _print(guard.describe(), as_json)
 
 
@@ -503,10 +503,10 @@ def _list(found: list[dict[str, Any]], as_json: bool) -> None:
         output.print_json({"guards": found})
         return
     rows = [
-        (_name(one), "", one["status"], one["problem"])
-        if one["status"] == "damaged"
-        else (_name(one), f"{one['n']:,}", one["status"], _left(one["remaining"]))
-        for one in found
+        (_name(guard), "", guard["status"], guard["problem"])
+        if guard["status"] == "damaged"
+        else (_name(guard), f"{guard['n']:,}", guard["status"], _left(guard["remaining"]))
+        for guard in found
     ]
     output.table("Guards", ("guard", "rows", "status", "left"), rows)
 
@@ -541,8 +541,8 @@ def _print(found: dict[str, Any], as_json: bool, notes: Sequence[str] = ()) -> N
             ("questions allowed", ", ".join(policy["kinds"])),
             *_end_rows(policy),
             *(
-                (f"board {one['name']}", f"{one['metric']} of {one['label']} by {one['key']}, {one['rule']}")
-                for one in policy.get("boards") or ()
+                (f"board {board['name']}", f"{board['metric']} of {board['label']} by {board['key']}, {board['rule']}")
+                for board in policy.get("boards") or ()
             ),
             ("answered", f"{found['progress']['answered']}, {found['progress']['failed']} failed"),
             ("left", _left(found["remaining"])),

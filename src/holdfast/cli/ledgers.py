@@ -121,13 +121,13 @@ def schema_of(text: str | None) -> dict[str, str] | None:
 
     declared = {}
     for part in text.split(","):
-        found = re.fullmatch(rf"\s*(.+?)\s+({'|'.join(KINDS)})(\s+(?:not\s+)?null)?\s*", part, re.IGNORECASE)
-        if found is None:
+        parsed = re.fullmatch(rf"\s*(.+?)\s+({'|'.join(KINDS)})(\s+(?:not\s+)?null)?\s*", part, re.IGNORECASE)
+        if parsed is None:
             raise InvalidParameter(
                 "--schema must be columns with their kinds such as 'age integer, pay number null', got "
                 f"{part.strip()[:60]!r}"
             )
-        declared[found[1]] = found[2].lower() + (found[3] or "").lower()
+        declared[parsed[1]] = parsed[2].lower() + (parsed[3] or "").lower()
     return declared
 
 
@@ -139,7 +139,10 @@ def _recorded_schema(store: Store) -> Schema | None:
     from holdfast.data.schema import Schema
     from holdfast.guard.stewarding import list_all
 
-    schemas = {None if "schema" not in one else undeclared(Schema.from_dict(one["schema"])) for one in list_all(store)}
+    schemas = {
+        None if "schema" not in described else undeclared(Schema.from_dict(described["schema"]))
+        for described in list_all(store)
+    }
     return schemas.pop() if len(schemas) == 1 else None
 
 
@@ -229,12 +232,12 @@ def earlier_rows(
 def read_policy(path: Path) -> dict[str, Any]:
     """Return a policy file: one JSON object."""
     try:
-        found = json.loads(path.read_text("utf-8"))
+        policy = json.loads(path.read_text("utf-8"))
     except (ValueError, UnicodeDecodeError):
         raise InvalidParameter(f"--policy must be a file with one JSON object, {path.name} is not") from None
-    if not isinstance(found, dict):
+    if not isinstance(policy, dict):
         raise InvalidParameter(f"--policy must be a file with one JSON object, {path.name} is not")
-    return found
+    return policy
 
 
 def policy_of(path: Path | None, options: dict[str, Any], analysts: Sequence[str]) -> Policy | None:

@@ -115,8 +115,8 @@ def run(arguments: Sequence[str]) -> int:
         if os.environ.get("HOLDFAST_TRACEBACK"):
             raise
         # The text of an unforeseen error may hold anything, rows included: only its kind is shown.
-        said = f"an unforeseen {type(error).__name__}, which is a defect"
-        return _fail(f"{said}; HOLDFAST_TRACEBACK=1 shows where, please report it", 1)
+        problem = f"an unforeseen {type(error).__name__}, which is a defect"
+        return _fail(f"{problem}; HOLDFAST_TRACEBACK=1 shows where, please report it", 1)
 
 
 def main() -> None:
@@ -146,15 +146,15 @@ def _command() -> Any:
 
     Made once: it takes longer than most commands, and whoever calls `run` calls it often.
     """
-    made: Any = typer.main.get_command(build())
-    made.commands = dict(sorted(made.commands.items()))
-    waiting: list[tuple[str, Any]] = [("", made)]
+    group: Any = typer.main.get_command(build())
+    group.commands = dict(sorted(group.commands.items()))
+    waiting: list[tuple[str, Any]] = [("", group)]
     while waiting:
         words, command = waiting.pop()
         below = vars(command).get("commands", {})  # `ask` makes its commands, and finishes them, when they are needed
-        waiting += [(f"{words} {name}".strip(), one) for name, one in below.items()]
+        waiting += [(f"{words} {name}".strip(), below_command) for name, below_command in below.items()]
         finish(words, command)
-    return made
+    return group
 
 
 def _wrong_usage(error: Any) -> int:
@@ -177,8 +177,8 @@ def _wrong_usage(error: Any) -> int:
 def _typed(error: Exception, message: str) -> str:
     """What was typed instead; newer releases of Typer keep it with the cause and do not say it."""
     errors = getattr(error.__cause__, "errors", None)
-    found = [part.get("input") for part in errors()] if callable(errors) else []
-    return "".join(f", got {text!r}" for text in found[:1] if isinstance(text, str) and repr(text) not in message)
+    typed = [part.get("input") for part in errors()] if callable(errors) else []
+    return "".join(f", got {text!r}" for text in typed[:1] if isinstance(text, str) and repr(text) not in message)
 
 
 def _fail(message: str, status: int) -> int:

@@ -70,12 +70,12 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     """
     cells = [[str(cell) for cell in row] for row in rows]
     for place, (part, widths) in enumerate(_parts(columns, cells)):
-        made = Table(title=None if place else Text(title), box=box.SIMPLE_HEAD, title_justify="left")
+        printed = Table(title=None if place else Text(title), box=box.SIMPLE_HEAD, title_justify="left")
         for i, wide in zip(part, widths, strict=True):
-            made.add_column(Text(columns[i]), overflow="fold", width=wide)
+            printed.add_column(Text(columns[i]), overflow="fold", width=wide)
         for row in cells:
-            made.add_row(*(Text(row[i]) for i in part))
-        _print(made)
+            printed.add_row(*(Text(row[i]) for i in part))
+        _print(printed)
 
 
 def _parts(columns: Sequence[str], cells: list[list[str]]) -> list[tuple[list[int], list[int]]]:
@@ -95,18 +95,18 @@ def _parts(columns: Sequence[str], cells: list[list[str]]) -> list[tuple[list[in
 
 def _shrunk(whole: list[int], word: list[int], room: int) -> list[int]:
     """Widths that fit the room: the widest give first, alike, and below their longest word only when all are there."""
-    found = list(whole)
-    while (over := sum(found) + 3 * len(found) - room) > 0:
-        least = word if any(f > w for f, w in zip(found, word, strict=True)) else [1] * len(found)
-        spare = [i for i in range(len(found)) if found[i] > least[i]]
+    widths = list(whole)
+    while (over := sum(widths) + 3 * len(widths) - room) > 0:
+        least = word if any(f > w for f, w in zip(widths, word, strict=True)) else [1] * len(widths)
+        spare = [i for i in range(len(widths)) if widths[i] > least[i]]
         if not spare:
             break
-        top = max(found[i] for i in spare)
-        level = max((found[i] for i in spare if found[i] < top), default=1)
-        widest = [i for i in spare if found[i] == top]
+        top = max(widths[i] for i in spare)
+        level = max((widths[i] for i in spare if widths[i] < top), default=1)
+        widest = [i for i in spare if widths[i] == top]
         for i in widest:
-            found[i] = max(least[i], level, top - -(-over // len(widest)))
-    return found
+            widths[i] = max(least[i], level, top - -(-over // len(widest)))
+    return widths
 
 
 def _print(made: Table) -> None:
@@ -122,12 +122,12 @@ def _print(made: Table) -> None:
 
 def facts(title: str, rows: Iterable[tuple[str, object]]) -> None:
     """Print names and what they stand for, two columns under a title."""
-    made = Table(title=Text(title), box=None, title_justify="left", show_header=False, padding=(0, 2))
-    made.add_column(no_wrap=True)
-    made.add_column(overflow="fold")
+    printed = Table(title=Text(title), box=None, title_justify="left", show_header=False, padding=(0, 2))
+    printed.add_column(no_wrap=True)
+    printed.add_column(overflow="fold")
     for name, value in rows:
-        made.add_row(Text(name), Text(str(value)))
-    _print(made)
+        printed.add_row(Text(name), Text(str(value)))
+    _print(printed)
 
 
 def grouped(groups: Mapping[str, Sequence[str]]) -> type[typer.core.TyperCommand]:

@@ -140,7 +140,7 @@ def plan(
         if n is None:
             raise InvalidParameter("--plot needs --n: it draws half-widths for that many rows")
     with progress_bar("planning", shown=not as_json):
-        found = make(
+        planned = make(
             n,
             1000 if questions is None else questions,
             failures,
@@ -153,20 +153,20 @@ def plan(
         )
     if plot is not None:
         with progress_bar("plot", shown=not as_json) as progress:
-            draw(found.plot(progress=progress), plot)
+            draw(planned.plot(progress=progress), plot)
     if as_json:
-        output.print_json(found.to_dict() | ({} if plot is None else {"plot": str(plot)}))
+        output.print_json(planned.to_dict() | ({} if plot is None else {"plot": str(plot)}))
     else:
-        advice, *others = found.words()
-        if found.feasible:
+        advice, *others = planned.words()
+        if planned.feasible:
             output.say(advice)
-        output.table(found.title(), found.columns(), found.cells())
-        for sentence in (*found.notes(), "", *others):
+        output.table(planned.title(), planned.columns(), planned.cells())
+        for sentence in (*planned.notes(), "", *others):
             output.say(sentence)
         if plot is not None:
             output.say(f"The picture is in {plot}.")
-    if not found.feasible:
-        raise GuaranteeUnavailable(found.words()[0])
+    if not planned.feasible:
+        raise GuaranteeUnavailable(planned.words()[0])
 
 
 def _either(name: str, word: str | None, option: int | None) -> int | None:
@@ -200,21 +200,21 @@ def _plan_workflow(
     for option, value in others.items():
         if value is not None:
             raise InvalidParameter(f"{option} must not be given with --workflow, whose values are 0/1 around --guess")
-    found = workflow(name, n, guess=0.85 if guess is None else guess, confidence=confidence, **said)
+    planned = workflow(name, n, guess=0.85 if guess is None else guess, confidence=confidence, **said)
     if as_json:
-        output.print_json(found.to_dict())
+        output.print_json(planned.to_dict())
         return
-    shows_gaps = found.workflow == "pairs"
+    shows_gaps = planned.workflow == "pairs"
     rows: list[tuple[str, object]] = [
-        ("smallest gap shown" if shows_gaps else "certified half-width", f"{found.half_width:.4g}"),
-        ("best valid alternative", f"{found.alternative_half_width:.4g}, by {found.alternative}"),
-        ("ratio", f"{found.ratio:.2f}"),
-        ("plan", ", ".join(f"{name}={value}" for name, value in found.policy.items() if value != [])),
-        ("call", _calls(found.verbs) + ("" if found.workflow == "contest" else f'(claims="{found.claims}")')),
+        ("smallest gap shown" if shows_gaps else "certified half-width", f"{planned.half_width:.4g}"),
+        ("best valid alternative", f"{planned.alternative_half_width:.4g}, by {planned.alternative}"),
+        ("ratio", f"{planned.ratio:.2f}"),
+        ("plan", ", ".join(f"{name}={value}" for name, value in planned.policy.items() if value != [])),
+        ("call", _calls(planned.verbs) + ("" if planned.workflow == "contest" else f'(claims="{planned.claims}")')),
     ]
-    rows += [(name.replace("_", " "), f"{value:,.4g}") for name, value in found.more.items()]
-    output.facts(f"Workflow: {found.workflow}", rows)
-    output.say(found.says)
+    rows += [(name.replace("_", " "), f"{value:,.4g}") for name, value in planned.more.items()]
+    output.facts(f"Workflow: {planned.workflow}", rows)
+    output.say(planned.says)
 
 
 def _plan_study(path: Path, save: Path | None, given: dict[str, Any], as_json: bool) -> None:
@@ -225,38 +225,38 @@ def _plan_study(path: Path, save: Path | None, given: dict[str, Any], as_json: b
             raise InvalidParameter(f"{option} must not be given with --study, whose file contains all settings")
     study = Study.read(path)
     with progress_bar("planning", shown=not as_json):
-        found = plan_study(study)
+        planned = plan_study(study)
     if save is not None:
         try:
-            save.write_text(json.dumps(found.policy.to_dict(), indent=2) + "\n", "utf-8")
+            save.write_text(json.dumps(planned.policy.to_dict(), indent=2) + "\n", "utf-8")
         except OSError:
             raise InvalidParameter(f"--save must be a file that can be written, got {str(save)[:200]!r}") from None
     if as_json:
-        output.print_json(found.to_dict() | ({} if save is None else {"saved": str(save)}))
+        output.print_json(planned.to_dict() | ({} if save is None else {"saved": str(save)}))
     else:
         rows = [
-            (one.words, f"{one.count:,}", one.answered, _half(one.while_asking), _half(one.at_the_end))
-            for one in found.widths
+            (width.words, f"{width.count:,}", width.answered, _half(width.while_asking), _half(width.at_the_end))
+            for width in planned.widths
         ]
-        title = f"Study of {study.n:,} rows: {found.name}"
+        title = f"Study of {study.n:,} rows: {planned.name}"
         output.table(title, ("questions", "count", "answered", "half-width", "at the end"), rows)
-        facts = [("mean at the end, of the range", f"{found.score:.4f}")]
+        facts = [("mean at the end, of the range", f"{planned.score:.4f}")]
         facts += [
-            (f"with {name}" if name[0].isdigit() else name, f"{score:.4f}") for name, score in found.changes.items()
+            (f"with {name}" if name[0].isdigit() else name, f"{score:.4f}") for name, score in planned.changes.items()
         ]
         output.facts("What would change it", facts)
         output.facts(
             "Other policies",
-            [(name, f"{why:.4f}" if isinstance(why, float) else why) for name, why in found.others.items()],
+            [(name, f"{why:.4f}" if isinstance(why, float) else why) for name, why in planned.others.items()],
         )
-        for remark in found.remarks:
+        for remark in planned.remarks:
             output.say(f"{remark[:1].upper()}{remark[1:]}.")
         output.say(
             f"The policy is in {save}: holdfast guard open LEDGER DATA --policy {save}"
             if save is not None
             else "--save policy.json writes the policy, for `holdfast guard open LEDGER DATA --policy policy.json`."
         )
-    if not found.feasible:
+    if not planned.feasible:
         raise GuaranteeUnavailable("no policy gives a useful interval here; use more rows or fewer questions")
 
 

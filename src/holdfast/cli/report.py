@@ -30,13 +30,13 @@ def upload(
 ) -> None:
     """Upload an audit's report to a server (for stewards). Uploading the same report again changes nothing."""
     with ledgers.at_server(server) as connection:
-        made = connection.upload_report(name or named(file), file, publish=publish)
-        where = f"{connection.url}/reports/{made['id']}"
+        published = connection.upload_report(name or named(file), file, publish=publish)
+        where = f"{connection.url}/reports/{published['id']}"
     if as_json:
-        output.print_json(made | {"url": where})
+        output.print_json(published | {"url": where})
         return
-    shown = [("verdict", _verdict(made)), ("name", made["name"]), ("SHA-256", made["digest"])]
-    output.facts("Uploaded", [*shown, ("seen by", _seen(made)), ("page", where)])
+    shown = [("verdict", _verdict(published)), ("name", published["name"]), ("SHA-256", published["digest"])]
+    output.facts("Uploaded", [*shown, ("seen by", _seen(published)), ("page", where)])
 
 
 def list_(
@@ -45,11 +45,13 @@ def list_(
 ) -> None:
     """List the audit reports that this token may read."""
     with ledgers.at_server(server) as connection:
-        found = connection.reports()
+        reports = connection.reports()
     if as_json:
-        output.print_json({"reports": found})
+        output.print_json({"reports": reports})
         return
-    rows = [(one["name"], _verdict(one), one["created"][:10], _seen(one), one["id"]) for one in found]
+    rows = [
+        (report["name"], _verdict(report), report["created"][:10], _seen(report), report["id"]) for report in reports
+    ]
     output.table(f"Reports at {server}", ("name", "verdict", "uploaded", "seen by", "id"), rows)
 
 
@@ -61,8 +63,8 @@ def named(file: Path) -> str:
     >>> named(Path("out/May <release>.json")), named(Path("---.json"))
     ('May release', 'report')
     """
-    kept = re.sub(r"[^A-Za-z0-9 _.@+()-]+", " ", file.stem)
-    return re.sub(r" +", " ", kept).strip(" _.@+()-")[:100] or "report"
+    name = re.sub(r"[^A-Za-z0-9 _.@+()-]+", " ", file.stem)
+    return re.sub(r" +", " ", name).strip(" _.@+()-")[:100] or "report"
 
 
 def _verdict(one: dict[str, Any]) -> str:

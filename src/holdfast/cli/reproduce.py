@@ -34,10 +34,10 @@ def installed() -> bool:
 def _command() -> Callable[..., None]:
     try:
         # Asked by name: to look through every installed distribution takes longer than most commands.
-        found = metadata.distribution(DISTRIBUTION).entry_points.select(group=GROUP, name="reproduce")
+        commands = metadata.distribution(DISTRIBUTION).entry_points.select(group=GROUP, name="reproduce")
     except metadata.PackageNotFoundError:
         return _absent
-    return next((entry.load() for entry in found), _absent)
+    return next((entry.load() for entry in commands), _absent)
 
 
 def _absent(

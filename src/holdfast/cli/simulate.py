@@ -96,21 +96,21 @@ def simulate(
     if plot is not None:
         can_draw(plot)
     with progress_bar(f"{analyst} analyst", shown=not as_json) as progress:
-        found, left_out = _run_all(asks, chosen, design, runs, seed, workers, progress)
+        simulated, left_out = _run_all(asks, chosen, design, runs, seed, workers, progress)
     if against in left_out:
         raise GuaranteeUnavailable(left_out[against])
     title = f"{runs} analyses by the {analyst} analyst: {questions} questions about {n} rows, nominal {confidence:g}"
     if plot is not None:
         from holdfast.simulation.run import chart
 
-        draw(chart(found, title), plot)
+        draw(chart(simulated, title), plot)
     if as_json:
         given = {"n": n, "questions": questions, "failures": failures, "confidence": confidence}
         head = {"analyst": analyst, "against": against, **given, "runs": runs, "seed": seed}
-        output.print_json(head | {"answerers": [s.to_dict() for s in found], "left_out": left_out})
+        output.print_json(head | {"answerers": [s.to_dict() for s in simulated], "left_out": left_out})
     else:
-        _show(title, found, left_out, confidence, plot)
-    broken = [s for s in found if s.certified and s.coverage_high is not None and s.coverage_high < confidence]
+        _show(title, simulated, left_out, confidence, plot)
+    broken = [s for s in simulated if s.certified and s.coverage_high is not None and s.coverage_high < confidence]
     if broken:
         names = ", ".join(s.answerer for s in broken)
         raise HoldfastError(
@@ -123,7 +123,7 @@ def _run_all(
 ) -> tuple[list[Simulated], dict[str, str]]:
     from holdfast.simulation import run as simulation
 
-    found: list[Simulated] = []
+    simulated: list[Simulated] = []
     left_out: dict[str, str] = {}
     for i, entry in enumerate(chosen):
 
@@ -131,7 +131,7 @@ def _run_all(
             progress((i + share) / len(chosen), entry.name)
 
         try:
-            found.append(
+            simulated.append(
                 simulation.simulate(
                     asks.run,
                     entry.make,
@@ -146,7 +146,7 @@ def _run_all(
             )
         except GuaranteeUnavailable as error:
             left_out[entry.name] = str(error)
-    return found, left_out
+    return simulated, left_out
 
 
 def _show(title: str, found: list[Simulated], left_out: dict[str, str], confidence: float, plot: Path | None) -> None:

@@ -55,15 +55,15 @@ def sql(
     cost = None if spend is None else parse(spend)
     with ledgers.analyst_guard(ledger, sample, analyst) as real:
         guard = real.practice() if practice else real
-        found: Any = guard.explain(statement, spend=cost) if explain else guard.sql(statement, key=key, spend=cost)
+        result: Any = guard.explain(statement, spend=cost) if explain else guard.sql(statement, key=key, spend=cost)
     if as_json:
-        output.print_json(found.to_dict())
+        output.print_json(result.to_dict())
     elif explain:
-        _priced(found)
+        _priced(result)
     else:
-        _answered(found)
-    if explain and not found.admitted:
-        raise BudgetExhausted(found.reason)
+        _answered(result)
+    if explain and not result.admitted:
+        raise BudgetExhausted(result.reason)
 
 
 def _priced(found: Any) -> None:
@@ -72,8 +72,10 @@ def _priced(found: Any) -> None:
     price = "nothing" if found.cost is None else str(found.cost)
     rows: list[tuple[str, object]] = [("would be", "answered" if found.admitted else "refused"), ("cost", price)]
     totals = found.totals or [None] * len(found.questions)
-    for question, one, total in zip(found.questions, found.estimates, totals, strict=True):
-        rows.append((plain_words(question), str(one) + ("" if total is None else f"; in all rows within {total:.6g}")))
+    for question, estimate, total in zip(found.questions, found.estimates, totals, strict=True):
+        rows.append(
+            (plain_words(question), str(estimate) + ("" if total is None else f"; in all rows within {total:.6g}"))
+        )
     output.facts("Statement", rows)
 
 

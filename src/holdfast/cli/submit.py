@@ -92,19 +92,19 @@ def submit(
         raise InvalidParameter(f"--comment-file must be in a folder that is there; {comment_file.parent} is not")
     try:
         with ledgers.analyst_guard(ledger, sample, analyst, patience=wait) as guard:
-            found = guard.submit(
+            submission = guard.submit(
                 file, board=board, guess=guess, tolerance=tolerance, name=name, output=output_name, entry=entry, key=key
             )
             if comment_file is not None:
-                comment_file.write_text(_comment(found, guard.leaderboard(found.details["board"])), "utf-8")
+                comment_file.write_text(_comment(submission, guard.leaderboard(submission.details["board"])), "utf-8")
     except HoldfastError as error:
         if comment_file is not None:
             comment_file.write_text(f"### Not scored\n\n{_cell(error)}\n", "utf-8")
         raise
     if as_json:
-        output.print_json(found.to_dict())
+        output.print_json(submission.to_dict())
     else:
-        _show(found)
+        _show(submission)
 
 
 def leaderboard(
@@ -118,14 +118,14 @@ def leaderboard(
 ) -> None:
     """Show a leaderboard; overlapping intervals are ties."""
     with stewarded(ledger, dataset) as guard:
-        found = guard.leaderboard(board, every=every)
+        places = guard.leaderboard(board, every=every)
     if as_json:
-        output.print_json(found.to_dict())
+        output.print_json(places.to_dict())
         return
-    many = "1 submission" if found.submissions == 1 else f"{found.submissions:,} submissions"
-    title = f"{found.board.name}: {found.board.metric}, {many}"
+    many = "1 submission" if places.submissions == 1 else f"{places.submissions:,} submissions"
+    title = f"{places.board.name}: {places.board.metric}, {many}"
     columns = ("rank", "score", "interval", "analyst", "submission", "entry")
-    output.table(title, columns, [_row(place) for place in found.places])
+    output.table(title, columns, [_row(place) for place in places.places])
 
 
 def _comment(found: Any, board: Leaderboard) -> str:
@@ -174,7 +174,7 @@ def contest(
     for name, left in (("scores left", found.questions_left), ("failures left", found.failures_left)):
         facts += [] if left is None else [(name, left)]
     facts += [] if found.half_width is None else [("a score is good to", f"±{found.half_width:.3g}")]
-    facts += [("warning", one) for one in found.warnings]
+    facts += [("warning", warning) for warning in found.warnings]
     output.facts(f"Contest: {found.board.name}", facts)
     for result in found.results:
         columns = ("rank", "score", "true score", "participant", "better than", "shown before")
@@ -192,7 +192,7 @@ def _write(found: Contest, out: Path) -> None:
 
 
 def _place(place: ContestPlace) -> tuple[object, ...]:
-    value, shown = ("" if one is None else f"{one:.6g}" for one in (place.value, place.shown))
+    value, shown = ("" if number is None else f"{number:.6g}" for number in (place.value, place.shown))
     low, high = place.interval
     return place.rank_text, value, f"[{low:.4g}, {high:.4g}]", place.label, place.better_than, shown
 

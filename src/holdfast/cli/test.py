@@ -62,11 +62,11 @@ def all_pairs(
         progress(0.0, "reading")
         frame = count_input.columns(files, list(declared))
         options: dict[str, Any] = {"method": method, "alpha": alpha, "merge": merge, "other": rest}
-        found = run(frame, declared, rho, progress=progress, **options)
+        pairs = run(frame, declared, rho, progress=progress, **options)
     if as_json:
-        output.print_json(found.to_dict())
+        output.print_json(pairs.to_dict())
     else:
-        _show_pairs(found, top, rho)
+        _show_pairs(pairs, top, rho)
 
 
 def _show_pairs(found: AllPairs, top: int, rho: float) -> None:
@@ -138,28 +138,28 @@ def which(
         shared["progress"] = progress
         if goodness:
             null = None if p0 is None else count_input.numbers("--p0", p0)
-            found = which_gof(n, d=d, p0=null, p1=None if p1 is None else count_input.numbers("--p1", p1), **shared)
+            ranking = which_gof(n, d=d, p0=null, p1=None if p1 is None else count_input.numbers("--p1", p1), **shared)
         else:
             if p1 is not None:
                 raise InvalidParameter("--p1 is for goodness of fit; give --table for independence")
-            found = which_independence(
+            ranking = which_independence(
                 n, shape=_shape(shape), p=None if table is None else count_input.rows("--table", table), **shared
             )
     if plot is not None:
-        _draw(found, n, plot)
+        _draw(ranking, n, plot)
     if as_json:
-        output.print_json(found.to_dict() | {"plot": None if plot is None else str(plot)})
+        output.print_json(ranking.to_dict() | {"plot": None if plot is None else str(plot)})
     else:
-        _show_which(found, plot)
+        _show_which(ranking, plot)
 
 
 def _shape(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    found = count_input.numbers("--shape", text.replace("x", ","))
-    if len(found) != 2:
+    sides = count_input.numbers("--shape", text.replace("x", ","))
+    if len(sides) != 2:
         raise InvalidParameter(f"--shape must be two numbers, rows and columns, got {text!r}")
-    return found[0], found[1]  # type: ignore[return-value]
+    return sides[0], sides[1]  # type: ignore[return-value]
 
 
 def _draw(found: WhichTest, n: int, plot: Path) -> None:
@@ -524,12 +524,12 @@ def _received(sums: Any, n: int | None, kind: str | None, rho: float | None, eps
     array = np.array(sums, dtype=np.float64)
     if not np.all(np.isfinite(array)):
         raise InvalidParameter("--answers must be finite numbers, and some are not")
-    made = _randomizer(kind, array.size, rho, epsilon)
+    randomizer = _randomizer(kind, array.size, rho, epsilon)
     if n is None:
-        if not isinstance(made, RandomizedResponse):
+        if not isinstance(randomizer, RandomizedResponse):
             raise InvalidParameter("--n, the number of people who answered, must be given")
         n = int(array.sum())
-    return Collected(array, n, made)
+    return Collected(array, n, randomizer)
 
 
 def _collected(counts: Any, kind: str | None, rho: float | None, epsilon: float | None) -> Collected:
@@ -538,10 +538,10 @@ def _collected(counts: Any, kind: str | None, rho: float | None, epsilon: float 
 
     from holdfast.inference.private_tests.local import Collected, collect
 
-    made = _randomizer(kind, counts.cells, rho, epsilon)
+    randomizer = _randomizer(kind, counts.cells, rho, epsilon)
     records = np.repeat(np.arange(counts.cells), counts.values.ravel())
-    found = collect(records, list(range(counts.cells)), made)
-    return Collected(found.sums.reshape(counts.shape), found.n, made)
+    collected = collect(records, list(range(counts.cells)), randomizer)
+    return Collected(collected.sums.reshape(counts.shape), collected.n, randomizer)
 
 
 def _show(result: TestResult, plot: Path | None, as_json: bool, p0: Any = None, shape: Any = None) -> None:

@@ -47,24 +47,24 @@ def issue(
     arguments.choice("--role", role, ("analyst", "steward"))
     until = None if expires is None else _moment(expires)
     with ledgers.at_server(server) as connection:
-        names = {found.id: found.name for found in (connection.guard(one) for one in guard)}
-        made = connection.issue_token(role, name, expires=until, guards=list(names) or None)
+        names = {remote.id: remote.name for remote in (connection.guard(named_guard) for named_guard in guard)}
+        token = connection.issue_token(role, name, expires=until, guards=list(names) or None)
     if as_json:
-        output.print_json(made)
+        output.print_json(token)
         return
-    output.facts(f"A token for {made['name']}, shown once", _facts(made, names))
-    print(made["token"])  # as it is: it is longer than many lines, and one that was broken is no token
+    output.facts(f"A token for {token['name']}, shown once", _facts(token, names))
+    print(token["token"])  # as it is: it is longer than many lines, and one that was broken is no token
 
 
 def list_(server: str = _SERVER, as_json: bool = _JSON) -> None:
     """List all tokens. Their secret texts are not shown."""
     with ledgers.at_server(server) as connection:
-        found = connection.tokens()
+        tokens = connection.tokens()
         names = _names(connection)
     if as_json:
-        output.print_json({"tokens": found})
+        output.print_json({"tokens": tokens})
         return
-    rows = [(one["name"], *(value for _, value in _facts(one, names))) for one in found]
+    rows = [(token["name"], *(value for _, value in _facts(token, names))) for token in tokens]
     output.table(f"Tokens at {server}", ("name", "role", "reaches", "until", "id"), rows)
 
 
@@ -97,5 +97,9 @@ def _names(connection: Connection) -> dict[str, str]:
 def _facts(token: dict[str, Any], names: dict[str, str]) -> list[tuple[str, str]]:
     until = token["expires"][:10] if token["revoked"] is None else f"revoked {token['revoked'][:10]}"
     everything = "every guard" if token["role"] == "steward" else "every guard its name may ask"
-    reached = everything if token["guards"] is None else ", ".join(names.get(one, one) for one in token["guards"])
+    reached = (
+        everything
+        if token["guards"] is None
+        else ", ".join(names.get(identity, identity) for identity in token["guards"])
+    )
     return [("role", token["role"]), ("reaches", reached), ("until", until), ("id", token["id"])]

@@ -151,8 +151,8 @@ def _positional(command: Any, words: list[_Word]) -> list[_Word]:
     bare = typer.core.TyperCommand(
         command.name, params=options, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
     )
-    found = bare.make_context(command.name, list(words), resilient_parsing=True).args
-    return [word for word in found if isinstance(word, _Word)]
+    words_left = bare.make_context(command.name, list(words), resilient_parsing=True).args
+    return [word for word in words_left if isinstance(word, _Word)]
 
 
 def _is_ledger(positional: Sequence[str], whole: int | None) -> bool:

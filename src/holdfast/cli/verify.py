@@ -82,8 +82,8 @@ def verify(
         from holdfast.guard.replay import GuardReplay
     from holdfast.core.processes import cores
 
-    receipts = [one for path in receipt for one in _receipts(path)]
-    found = check(
+    receipts = [read for path in receipt for read in _receipts(path)]
+    verification = check(
         ledger,
         receipts=receipts,
         public_key=public_key,
@@ -94,14 +94,14 @@ def verify(
         key=None if signing_key is None else SigningKey.load(signing_key),
     )
     if checkpoint is not None:
-        _write(checkpoint, found)
+        _write(checkpoint, verification)
     if as_json:
-        output.print_json(found.to_dict())
+        output.print_json(verification.to_dict())
     else:
-        _show(found, public_key)
-    if not found.ok:
-        count = len(found.findings)
-        raise HoldfastError(f"{count} thing{'s' if count > 1 else ''} wrong, first: {found.findings[0]}")
+        _show(verification, public_key)
+    if not verification.ok:
+        count = len(verification.findings)
+        raise HoldfastError(f"{count} thing{'s' if count > 1 else ''} wrong, first: {verification.findings[0]}")
 
 
 def _verify_receipts(path: Path, head: Path, proof: Path, public_key: str | None, as_json: bool) -> None:
@@ -153,18 +153,18 @@ def _verify_result(plain: Mapping[str, Any] | str, public_key: str | None, as_js
         from holdfast.guard.ledger.receipts import check_public
 
     trusted = None if public_key is None else check_public("public_key", public_key)
-    found, problems = signed_result(plain, trusted)
+    result, problems = signed_result(plain, trusted)
     if as_json:
         output.print_json({"ok": not problems, "findings": problems})
     else:
-        assert found.receipt is not None
+        assert result.receipt is not None
         trust = "as given" if public_key else "by its own word; --public-key makes sure"
         output.facts(
             "Not the result that was signed" if problems else "The result that was signed",
             [
-                ("result", found.summary),
-                ("entry", f"{found.sequence:,} of {found.dataset}"),
-                ("signed by", f"{found.receipt['public_key']} ({trust})"),
+                ("result", result.summary),
+                ("entry", f"{result.sequence:,} of {result.dataset}"),
+                ("signed by", f"{result.receipt['public_key']} ({trust})"),
                 ("signature, tables", "; ".join(problems) or "fit each other"),
             ],
         )
