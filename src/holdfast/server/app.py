@@ -128,9 +128,12 @@ def _handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        found = [{"where": ".".join(map(str, one["loc"]))[:200], "what": _what(one)} for one in error.errors()[:20]]
-        detail = "; ".join(f"{one['where']}: {one['what']}" for one in found[:3])
-        return _say(request, Problem("invalid-parameter", detail[:500], more={"errors": found}))
+        mistakes = [
+            {"where": ".".join(map(str, mistake["loc"]))[:200], "what": _what(mistake)}
+            for mistake in error.errors()[:20]
+        ]
+        detail = "; ".join(f"{mistake['where']}: {mistake['what']}" for mistake in mistakes[:3])
+        return _say(request, Problem("invalid-parameter", detail[:500], more={"errors": mistakes}))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
@@ -154,13 +157,13 @@ def _say(request: Request, problem: Problem) -> Response:
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        parts = made.setdefault("components", {})
+        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        parts = document.setdefault("components", {})
         parts.setdefault("schemas", {})["ProblemFacts"] = ProblemFacts.model_json_schema()
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "hf_<id>_<secret>"}}
-        for path, methods in made["paths"].items():
-            for one in methods.values():
+        for path, methods in document["paths"].items():
+            for method in methods.values():
                 if path not in ("/healthz", "/readyz", "/api/v1/join"):
-                    one["security"] = [{"token": []}]
-        app.openapi_schema = made
+                    method["security"] = [{"token": []}]
+        app.openapi_schema = document
     return app.openapi_schema

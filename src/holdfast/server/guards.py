@@ -64,7 +64,7 @@ class Guards:
 
         A token that names guards names this one too from then on.
         """
-        made = None if policy is None else Policy.from_dict(policy)
+        chosen = None if policy is None else Policy.from_dict(policy)
         known = self._samples.row(sample)
         for values, detail in (
             ({"name": name}, f"a guard is called {name!r} already"),
@@ -78,7 +78,7 @@ class Guards:
         rows = self._samples.open(sample)
         try:
             rights = None if caller is None else partial(self._require_stewards, caller)
-            guard = Guard.open(self._store, rows, made, allow_overlap=allow_overlap, rights=rights)
+            guard = Guard.open(self._store, rows, chosen, allow_overlap=allow_overlap, rights=rights)
         except BaseException:
             rows.close()
             raise
@@ -117,7 +117,7 @@ class Guards:
         if self._records.get(GUARDS, name=name) is not None:
             raise Problem("name-taken", f"a guard is called {name!r} already")
         known = [self._guard_of(ledger) for ledger in epochs.ledgers(self._store, self.chain(identity))]
-        held = [rows for one in known if one is not None for rows in self.opened(one).samples]
+        held = [rows for epoch in known if epoch is not None for rows in self.opened(epoch).samples]
         rows = self._samples.open(sample)
         try:
             rights = partial(self._require_stewards, caller)
@@ -135,8 +135,8 @@ class Guards:
                 epoch = self.chain(identity).look(GuardState.of).epoch
             except (InvalidParameter, LedgerConflict):  # damaged: it belongs to nothing
                 return identity
-            found = None if epoch is None else self._records.get(GUARDS, dataset=epoch.first)
-            self._first[identity] = identity if found is None else found["id"]
+            row = None if epoch is None else self._records.get(GUARDS, dataset=epoch.first)
+            self._first[identity] = identity if row is None else row["id"]
         return self._first[identity]
 
     def at_epoch(self, identity: str, epoch: EpochName | Literal["latest"]) -> tuple[str, tuple[str, ...]]:
@@ -160,10 +160,10 @@ class Guards:
 
     def epochs_of(self, identity: str) -> list[dict[str, Any]]:
         """Every epoch of a guard that was extended, with the id and the name that it has here; empty for one epoch."""
-        found = epochs.listed(self._store, self.chain(identity))
-        rows = {row["dataset"]: row for row in self.rows()} if len(found) > 1 else {}
-        named = [(one, rows.get(one.dataset, {})) for one in found if rows]
-        return [one.to_dict() | {"id": row.get("id"), "name": row.get("name")} for one, row in named]
+        listed = epochs.listed(self._store, self.chain(identity))
+        rows = {row["dataset"]: row for row in self.rows()} if len(listed) > 1 else {}
+        named = [(epoch, rows.get(epoch.dataset, {})) for epoch in listed if rows]
+        return [epoch.to_dict() | {"id": row.get("id"), "name": row.get("name")} for epoch, row in named]
 
     def leader(self, identity: str) -> Ledger | None:
         """Return the ledger of the first epoch, for a later one; None for the first."""
@@ -176,8 +176,8 @@ class Guards:
         return guard.together_with(others) if others else guard
 
     def _guard_of(self, ledger: Ledger) -> str | None:
-        found = self._records.get(GUARDS, dataset=ledger.dataset)
-        return None if found is None else str(found["id"])
+        row = self._records.get(GUARDS, dataset=ledger.dataset)
+        return None if row is None else str(row["id"])
 
     def _registered(self, ledger: Ledger) -> str:
         identity = self._guard_of(ledger)
@@ -200,10 +200,10 @@ class Guards:
     def row(self, identity: str) -> Mapping[str, Any]:
         """Return the record of a guard, which never changes."""
         if identity not in self._rows:
-            found = self._records.get(GUARDS, id=identity) if IDENTITY.fullmatch(identity) else None
-            if found is None:
+            row = self._records.get(GUARDS, id=identity) if IDENTITY.fullmatch(identity) else None
+            if row is None:
                 raise _absent()
-            self._rows[identity] = found
+            self._rows[identity] = row
         return self._rows[identity]
 
     def rows(self) -> list[Mapping[str, Any]]:
@@ -407,10 +407,10 @@ class Asking:
             state = self._guards.ledger(guard, caller).look(GuardState.of)
             return compile_sql(statement, state.schema, state.policy, state.explored, spend)
 
-        made = (await self._free.run(caller.name, False, work))[0]
-        if not made.questions:
-            return made, []
-        return made, await self.ask_all(guard, caller, made.questions, batch_keys(key, len(made.questions)))
+        compiled = (await self._free.run(caller.name, False, work))[0]
+        if not compiled.questions:
+            return compiled, []
+        return compiled, await self.ask_all(guard, caller, compiled.questions, batch_keys(key, len(compiled.questions)))
 
     async def practise_sql(
         self, guard: str, caller: Caller, statement: str, spend: Mapping[str, Any] | None
@@ -421,9 +421,9 @@ class Asking:
             standing = self._guards.ledger(guard, caller).look(GuardState.of)
             practice = practice_guard(standing.schema, standing.policy, standing.explored)
             cost = None if spend is None else Cost.from_dict(dict(spend))
-            made = compile_sql(statement, standing.schema, standing.policy, standing.explored, spend)
-            found = practice.sql(statement, analyst=caller.name, spend=cost)
-            return {"questions": list(made.questions), "practice": True} | found.to_dict()
+            compiled = compile_sql(statement, standing.schema, standing.policy, standing.explored, spend)
+            table = practice.sql(statement, analyst=caller.name, spend=cost)
+            return {"questions": list(compiled.questions), "practice": True} | table.to_dict()
 
         return (await self._free.run(caller.name, False, work))[0]
 

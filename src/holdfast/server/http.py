@@ -332,6 +332,6 @@ async def check_body(request: StrictRequest) -> bool:
 
 def _query_names(dependant: Any) -> Iterator[str]:
     """The parameters that a route and what it depends on take from the address."""
-    yield from (one.alias for one in dependant.query_params)
+    yield from (parameter.alias for parameter in dependant.query_params)
     for inner in dependant.dependencies:
         yield from _query_names(inner)

@@ -81,7 +81,7 @@ class RequestId:
                 status = message["status"]
                 headers = [*message.get("headers", []), (b"x-request-id", number.encode())]
                 named = {name.lower() for name, _ in headers}
-                headers += [one for one in _HEADERS if one[0] not in named]
+                headers += [header for header in _HEADERS if header[0] not in named]
                 if scope["path"].startswith(API) and b"cache-control" not in named:
                     headers.append((b"cache-control", b"no-store"))
                 message = {**message, "headers": headers}
@@ -323,7 +323,7 @@ def check_host(scope: Scope) -> None:
     for name, value in scope["headers"]:
         if name == b"host" and not _is_host(value):
             # Without it an address is read against the server's own, so that the refusal can be a page.
-            scope["headers"] = [one for one in scope["headers"] if one[0] != b"host"]
+            scope["headers"] = [header for header in scope["headers"] if header[0] != b"host"]
             raise Problem("malformed-request", "the Host header names no host")
 
 

@@ -82,8 +82,8 @@ def set_up(level: str = "info") -> None:
 def say(event: str, level: int = logging.INFO, **facts: Any) -> None:
     """Write one line."""
     if LOGGER.isEnabledFor(level):  # without a search for who called, which `log` makes for every line
-        kept = {"facts": {k: v for k, v in facts.items() if v is not None}}
-        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra=kept))
+        line = {"facts": {k: v for k, v in facts.items() if v is not None}}
+        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra=line))
 
 
 # --- Metrics ----------------------------------------------------------------------------------------------------------
@@ -182,12 +182,12 @@ class Metrics:
     def _others(self) -> list[Counts]:
         if self._folder is None or not self._folder.is_dir():
             return []
-        found = []
+        others = []
         for path in self._folder.glob("*.json"):
             if path.stem != str(os.getpid()):
                 with suppress(OSError, ValueError):  # it ends, or is written, at this moment
-                    found.append(json.loads(path.read_text()))
-        return found
+                    others.append(json.loads(path.read_text()))
+        return others
 
     def close(self) -> None:
         """Leave the last counts, so that totals do not fall when a worker is replaced."""

@@ -62,9 +62,9 @@ class Reports:
                 connection.execute(insert(REPORTS).values(values))
                 connection.execute(insert(REPORT_CONTENTS).values(id=values["id"], content=content))
         except Taken:
-            found = self._records.get(REPORTS, name=name)
-            if found is not None and found["digest"] == digest:
-                return public(found), False
+            known = self._records.get(REPORTS, name=name)
+            if known is not None and known["digest"] == digest:
+                return public(known), False
             raise Problem("name-taken", f"another report is called {name!r} already") from None
         return public(values), True
 
@@ -83,10 +83,10 @@ class Reports:
     def content(self, identity: str, caller: Caller) -> str:
         """Return the report as JSON, as `holdfast audit` wrote it."""
         self.row(identity, caller)
-        found = self._records.get(REPORT_CONTENTS, id=identity)
-        if found is None:  # it was deleted between the two looks
+        row = self._records.get(REPORT_CONTENTS, id=identity)
+        if row is None:  # it was deleted between the two looks
             raise Problem("not-found", "there is no such report for this token")
-        return str(found["content"])
+        return str(row["content"])
 
     def report(self, identity: str, caller: Caller) -> Report:
         """Return the report itself."""

@@ -45,17 +45,17 @@ def first_token(settings: Settings, *, another: bool = False) -> str | None:
 def require_free(settings: Settings) -> None:
     """Say that the server cannot listen where it will, before a token is made that would be shown for nothing."""
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, place = found[0]
+        addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, place = addresses[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            said = f"port {settings.port} is in use, perhaps by another server: give another with --port"
+            reason = f"port {settings.port} is in use, perhaps by another server: give another with --port"
         else:
-            said = f"host and port must be where this machine can listen, got {settings.host} and {settings.port}"
-        raise InvalidParameter(said) from None
+            reason = f"host and port must be where this machine can listen, got {settings.host} and {settings.port}"
+        raise InvalidParameter(reason) from None
 
 
 def to_environment(settings: Settings) -> dict[str, str]:
@@ -116,16 +116,16 @@ def _end_at_once(should_exit: threading.Event) -> threading.Event:
 
     Returns what is set once a signal has come.
     """
-    told = threading.Event()
+    ended = threading.Event()
 
     def tell() -> None:
-        told.set()
+        ended.set()
         should_exit.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         # By a thread: the one that handles the signal may hold the event's lock.
         signal.signal(number, lambda *_: threading.Thread(target=tell, daemon=True).start())
-    return told
+    return ended
 
 
 def serve(settings: Settings) -> None:
@@ -162,9 +162,9 @@ def serve(settings: Settings) -> None:
     # asyncio sets this by itself, but not on connections to a socket that it has not made.
     shared.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     supervisor = Multiprocess(config, sockets=[shared])
-    told = _end_at_once(supervisor.should_exit)
+    ended = _end_at_once(supervisor.should_exit)
     supervisor.run()
-    if told.is_set():  # its workers have ended, and taking down what it has imported takes seconds of a busy machine
+    if ended.is_set():  # its workers have ended, and taking down what it has imported takes seconds of a busy machine
         logging.shutdown()
         os._exit(0)
 

@@ -61,8 +61,8 @@ class Samples:
             return str(self._inside(place)), None
         if place not in self._settings.allow_source:
             raise Problem("forbidden", "this server was not told to allow a source of that name")
-        found, _, table = self._settings.allow_source[place].partition("#")
-        return found, table or None
+        address, _, table = self._settings.allow_source[place].partition("#")
+        return address, table or None
 
     def _inside(self, path: str) -> Path:
         if path and "\x00" not in path:
@@ -163,8 +163,8 @@ class Samples:
         """A transaction in which a sample stays registered: it is not forgotten while a guard is put before it."""
         with self._records.writing() as connection:
             statement = select(SAMPLES.c.removed).where(SAMPLES.c.id == identity).with_for_update()
-            found = connection.execute(statement).first()
-            if found is None or found.removed is not None:
+            row = connection.execute(statement).first()
+            if row is None or row.removed is not None:
                 raise Problem("not-found", "there is no such sample")
             yield connection
 
@@ -181,7 +181,7 @@ class Samples:
 def _stays(found: Path, root: Path) -> bool:
     """Whether what is there is in the folder itself: a folder of files may hold links, which lead anywhere."""
     inner = found.glob("*.parquet") if found.is_dir() else ()
-    return found.exists() and all(one.resolve().is_relative_to(root) for one in inner)
+    return found.exists() and all(part.resolve().is_relative_to(root) for part in inner)
 
 
 def public(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,8 +232,8 @@ def examine(
         facts: dict[str, Any] = json.loads(done.answer)
         return facts
     if done.status == _REFUSED:
-        said = json.loads(done.answer)
-        raise (SampleUnavailable if said["kind"] == "SampleUnavailable" else InvalidParameter)(said["detail"])
+        answered = json.loads(done.answer)
+        raise (SampleUnavailable if answered["kind"] == "SampleUnavailable" else InvalidParameter)(answered["detail"])
     raise InvalidParameter("the rows could not be read: damaged, or larger than is allowed once they are unpacked")
 
 

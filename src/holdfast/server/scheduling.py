@@ -127,9 +127,9 @@ class Coalescer(Generic[I, O]):
                 return
             group: list[tuple[I, asyncio.Future[O]]] = []
             while self._waiting and len(group) < self._most:
-                one = self._waiting.popleft()
-                if not one[1].done():  # not given up meanwhile
-                    group.append(one)
+                call = self._waiting.popleft()
+                if not call[1].done():  # not given up meanwhile
+                    group.append(call)
             if group:
                 self._begun = loop.time()
                 task = asyncio.create_task(self._do(group))
@@ -153,24 +153,24 @@ class Coalescer(Generic[I, O]):
                 self._when_idle()
 
     async def _do(self, group: list[tuple[I, asyncio.Future[O]]]) -> None:
-        found: Sequence[O | Exception]
+        outcomes: Sequence[O | Exception]
         try:
-            found = await self._work([item for item, _ in group])
+            outcomes = await self._work([item for item, _ in group])
         except Exception as error:
-            found = [error] * len(group)
+            outcomes = [error] * len(group)
         except BaseException:  # the server ends: nobody will wait for what will not come
             for _, future in group:
                 future.cancel()
             raise
-        if len(found) != len(group):  # nobody will wait for an outcome that was left out, or take another's
-            found = [RuntimeError(f"{len(group)} calls have {len(found)} outcomes")] * len(group)
-        for (_, future), one in zip(group, found, strict=True):
+        if len(outcomes) != len(group):  # nobody will wait for an outcome that was left out, or take another's
+            outcomes = [RuntimeError(f"{len(group)} calls have {len(outcomes)} outcomes")] * len(group)
+        for (_, future), outcome in zip(group, outcomes, strict=True):
             if future.done():
                 continue
-            if isinstance(one, Exception):
-                future.set_exception(one)
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
             else:
-                future.set_result(one)
+                future.set_result(outcome)
 
 
 def _give_up(task: asyncio.Task[None], group: list[tuple[I, asyncio.Future[O]]], _: asyncio.Future[O]) -> None:
@@ -322,12 +322,12 @@ class FreeWork:
                 if light:
                     return await self._work(call), call.seconds
                 try:
-                    found = await self._threads.run(call.in_slices, self._others)
+                    result = await self._threads.run(call.in_slices, self._others)
                 except Exception:
                     await self._rest(call)
                     raise
                 await self._rest(call)
-                return found, call.seconds
+                return result, call.seconds
         finally:
             turn.users -= 1
             turn.large -= not light
@@ -340,8 +340,8 @@ class FreeWork:
 
     async def read(self, analyst: str, body: bytes, asks: bool) -> Any:
         """The JSON of a large body, in its analyst's turn; refused where it asks and has too many parts."""
-        found, _ = await self.run(analyst, False, self._read, body, asks)
-        return found
+        result, _ = await self.run(analyst, False, self._read, body, asks)
+        return result
 
     def _read(self, body: bytes, asks: bool) -> Any:
         plain = strict_loads(body)

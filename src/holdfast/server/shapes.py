@@ -776,10 +776,10 @@ _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list:
 
 def _schema(plain: Any) -> dict[str, Any]:
     """The schema of data that looks like an example; texts and lists may be empty, numbers may be whole."""
-    made: dict[str, Any] = {"type": _TYPES[type(plain)]}
+    schema: dict[str, Any] = {"type": _TYPES[type(plain)]}
     if isinstance(plain, dict):
-        made |= {"properties": {k: _schema(v) for k, v in plain.items() if v is not None}, "required": list(plain)}
-    return made
+        schema |= {"properties": {k: _schema(v) for k, v in plain.items() if v is not None}, "required": list(plain)}
+    return schema
 
 
 REPORT: dict[str, Any] = _schema(EXAMPLE) | {

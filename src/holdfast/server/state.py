@@ -114,6 +114,6 @@ def _oidc(settings: Settings, records: Records, key: Any) -> Oidc | None:
 
 def server_of(request: Request) -> Server:
     """Return the worker's state."""
-    found = request.app.state.server
-    assert isinstance(found, Server)
-    return found
+    server = request.app.state.server
+    assert isinstance(server, Server)
+    return server

@@ -165,10 +165,10 @@ def read_predictions(place: Path, format_: str, board: Board, schema: Schema, n:
     kinds = schema[board.key].kind, prediction_kind(board, schema[board.label].kind)
     most = 4 * n + _SPARE
     if _is_quick(place, format_, settings):
-        found = files.read(place.read_bytes(), format_, board.key, *kinds)
-        if len(found["keys"]) > most:
+        predictions = files.read(place.read_bytes(), format_, board.key, *kinds)
+        if len(predictions["keys"]) > most:
             raise files.too_many(most)
-        return found
+        return predictions
     wanted = {
         "place": str(place.resolve()),
         "format": format_,
@@ -195,8 +195,8 @@ def read_predictions(place: Path, format_: str, board: Board, schema: Schema, n:
 def _column(array: Any) -> Any:
     import pyarrow as pa
 
-    kept = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
-    return array.to_numpy(zero_copy_only=False) if kept else array.to_pylist()
+    is_number = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    return array.to_numpy(zero_copy_only=False) if is_number else array.to_pylist()
 
 
 def _child() -> int:
@@ -206,14 +206,16 @@ def _child() -> int:
     sandbox.limit(wanted["memory_mb"] << 20)
     try:
         kinds = wanted["kinds"][0], wanted["kinds"][1]
-        found = table_in(Path(wanted["place"]), wanted["format"], wanted["key"], kinds, wanted["most"])
-        made, status = _arrow(found), 0
-        if len(made) > wanted["bytes"]:  # what a server is to hold is as large as what it takes, not what it unfolds to
+        table = table_in(Path(wanted["place"]), wanted["format"], wanted["key"], kinds, wanted["most"])
+        content, status = _arrow(table), 0
+        if (
+            len(content) > wanted["bytes"]
+        ):  # what a server is to hold is as large as what it takes, not what it unfolds to
             raise InvalidParameter(f"the file must have at most {wanted['bytes']} bytes once it is unpacked")
     except InvalidParameter as error:
-        made, status = json.dumps({"detail": str(error)}).encode(), _REFUSED
+        content, status = json.dumps({"detail": str(error)}).encode(), _REFUSED
     with os.fdopen(channel, "wb") as out:
-        out.write(made)
+        out.write(content)
     return status
 
 
@@ -223,9 +225,9 @@ def _arrow(found: Any) -> bytes:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
-    made = found.to_arrow(compat_level=pl.CompatLevel.oldest())
-    with pa.ipc.new_stream(sink, made.schema) as writer:
-        writer.write_table(made)
+    arrow = found.to_arrow(compat_level=pl.CompatLevel.oldest())
+    with pa.ipc.new_stream(sink, arrow.schema) as writer:
+        writer.write_table(arrow)
     return bytes(sink.getvalue())
 
 

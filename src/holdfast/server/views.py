@@ -41,11 +41,13 @@ def described(server: Server, row: Mapping[str, Any], caller: Caller) -> dict[st
     """Return what a caller may see of a guard. An analyst sees the whole's totals and no other analyst's."""
     ledger = server.store.ledger(row["dataset"])
     facts = stewarding.describe(ledger, None if caller.steward else caller.name)
-    found = {name: row[name] for name in ("id", "name", "sample", "created")} | facts
-    found["epochs"] = server.guards.epochs_of(row["id"]) if facts["epoch_number"] > 1 or "successor" in facts else []
+    facts_shown = {name: row[name] for name in ("id", "name", "sample", "created")} | facts
+    facts_shown["epochs"] = (
+        server.guards.epochs_of(row["id"]) if facts["epoch_number"] > 1 or "successor" in facts else []
+    )
     if not caller.steward:
-        found["sample"] = None
-    return found
+        facts_shown["sample"] = None
+    return facts_shown
 
 
 def listed(server: Server, caller: Caller) -> list[dict[str, Any]]:
@@ -53,7 +55,7 @@ def listed(server: Server, caller: Caller) -> list[dict[str, Any]]:
 
     Whom a damaged guard's policy names may not be known. Then it is listed for stewards, and for tokens that name it.
     """
-    found = []
+    guards = []
     for row in server.guards.rows():
         first = server.guards.first(row["id"])
         if not caller.reaches(first):
@@ -63,13 +65,13 @@ def listed(server: Server, caller: Caller) -> list[dict[str, Any]]:
             policy = server.store.ledger(row["dataset"]).look(GuardState.of).policy
             reached = caller.reaches(first, policy)
             if reached:
-                found.append(described(server, row, caller))
+                guards.append(described(server, row, caller))
         except (LedgerConflict, InvalidParameter) as error:
             if reached:
                 problem = str(error) if caller.steward else "its ledger is damaged; tell the stewards of this server"
                 known = {name: row[name] for name in ("id", "name", "created")}
-                found.append(known | stewarding.damaged(row["dataset"], problem))
-    return found
+                guards.append(known | stewarding.damaged(row["dataset"], problem))
+    return guards
 
 
 def page_of(
@@ -87,12 +89,12 @@ def page_of(
         some, following = seat_page(ledger, caller.name, limit, first=first, before=before)
         return [as_seen(entry) for entry in some], following
     newest = before is not None
-    found = ledger.page(limit + 1, first=first, before=before, newest=newest, analyst=whose)
-    if len(found) <= limit:
-        return found, None
+    entries = ledger.page(limit + 1, first=first, before=before, newest=newest, analyst=whose)
+    if len(entries) <= limit:
+        return entries, None
     if newest:
-        return found[1:], found[1].sequence
-    return found[:-1], found[-1].sequence
+        return entries[1:], entries[1].sequence
+    return entries[:-1], entries[-1].sequence
 
 
 def has_seats(ledger: Ledger) -> bool:
@@ -103,10 +105,10 @@ def has_seats(ledger: Ledger) -> bool:
 def entry_for(ledger: Ledger, caller: Caller, number: int) -> Entry | None:
     """Return the entry that a caller knows by this number, if it is for this caller to see."""
     if not caller.steward and has_seats(ledger):
-        found, _ = seat_page(ledger, caller.name, 1, first=number)
+        entries, _ = seat_page(ledger, caller.name, 1, first=number)
     else:
-        found = list(ledger.entries(number, number))
-    return found[0] if found and caller.sees(found[0].analyst) else None
+        entries = list(ledger.entries(number, number))
+    return entries[0] if entries and caller.sees(entries[0].analyst) else None
 
 
 def verified(server: Server, guard: str, caller: Caller) -> dict[str, Any]:
@@ -148,8 +150,8 @@ _KEPT: WeakKeyDictionary[Server, dict[str, Scores]] = WeakKeyDictionary()
 
 def scores_of(server: Server, ledger: Ledger) -> Scores:
     """Return what a guard's ledger says about its boards; each worker keeps what it has read of a ledger."""
-    kept = _KEPT.setdefault(server, {})
-    return kept.setdefault(ledger.dataset, Scores(ledger))
+    scores = _KEPT.setdefault(server, {})
+    return scores.setdefault(ledger.dataset, Scores(ledger))
 
 
 def facts_of(entry: Entry, state: GuardState) -> dict[str, Any]:
@@ -206,10 +208,10 @@ def scored(server: Server, guard: str, caller: Caller, question: Score, key: str
 async def whole_report(request: Request, report: str, caller: Caller) -> HTMLResponse:
     """The library's own page of a report. Only its own style applies, by its hash; nothing else does anything."""
     server = server_of(request)
-    made = await server.work(_page, server, report, caller)
+    page = await server.work(_page, server, report, caller)
     from holdfast.coherence.report.page import STYLE
 
-    return HTMLResponse(made, headers=view_headers(STYLE))
+    return HTMLResponse(page, headers=view_headers(STYLE))
 
 
 def view_headers(style: str) -> dict[str, str]:

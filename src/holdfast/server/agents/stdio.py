@@ -19,7 +19,7 @@ def build(tools: Tools) -> Any:
     types, server = _package()
 
     async def on_list(_: Any, __: Any) -> Any:
-        return types.ListToolsResult(tools=[_tool(types, one) for one in tools.list()])
+        return types.ListToolsResult(tools=[_tool(types, tool) for tool in tools.list()])
 
     async def on_call(_: Any, call: Any) -> Any:
         import anyio.to_thread
@@ -79,9 +79,9 @@ def _strict(data: Any) -> Any:
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: plain(one) for name, one in value.items()}
+            return {name: plain(part) for name, part in value.items()}
         if isinstance(value, list):
-            return [plain(one) for one in value]
+            return [plain(part) for part in value]
         return str(value) if isinstance(value, float) and math.isinf(value) else value
 
     return plain(json.loads(to_json(data)))

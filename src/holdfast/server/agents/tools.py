@@ -77,9 +77,9 @@ def refusal(error: HoldfastError) -> tuple[str, dict[str, Any]]:
     """
     for kind, code, advice in _REFUSALS:
         if isinstance(error, kind):
-            found = {"refused": True, "code": code, "reason": str(error), "advice": advice}
+            refused = {"refused": True, "code": code, "reason": str(error), "advice": advice}
             key = getattr(error, "key", None)
-            return f"Refused: {_sentence(str(error))} {advice}", found | ({} if key is None else {"key": key})
+            return f"Refused: {_sentence(str(error))} {advice}", refused | ({} if key is None else {"key": key})
     return f"Refused: {_sentence(str(error))} {_NOTHING}", {
         "refused": True,
         "code": "error",
@@ -123,7 +123,9 @@ def _cell_words(answer: GuardedAnswer) -> str:
         return ""
     ends = answer.interval if isinstance(answer.interval, Mapping) else {}
     where = {label: f"in [{low:.6g}, {high:.6g}]" for label, (low, high) in ends.items()}
-    return "; ".join(f"{label}: {value_words(one, where.get(label, ''))}" for label, one in answer.value.items()) + "."
+    return (
+        "; ".join(f"{label}: {value_words(cell, where.get(label, ''))}" for label, cell in answer.value.items()) + "."
+    )
 
 
 def estimate_words(estimate: Estimate) -> str:
@@ -283,7 +285,7 @@ class Tools:
 
     def list(self) -> list[Tool]:
         """Return every tool that is offered."""
-        found = [
+        tools = [
             Tool(
                 "describe",
                 "What is guarded",
@@ -343,8 +345,8 @@ class Tools:
             ),
         ]
         if "submit" in self._calls:
-            found.insert(5, self._submit_tool())
-        return found
+            tools.insert(5, self._submit_tool())
+        return tools
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Reply:
         """Call a tool. A refusal is a reply, never an exception."""
@@ -365,7 +367,9 @@ class Tools:
             "rows": facts["n"],
             "columns": facts["schema"]["columns"],
             "label": self._label,
-            "boards": [one for one in facts["policy"].get("boards") or () if one["name"] in self._boards],
+            "boards": [
+                described for described in facts["policy"].get("boards") or () if described["name"] in self._boards
+            ],
             "status": facts["status"],
             "may_ask": {kind: dict(Question.kinds()[kind].example) for kind in kinds},
             "confidence": facts["policy"]["confidence"],
@@ -374,29 +378,29 @@ class Tools:
             "left_for_all": facts["remaining"],
         }
         columns = ", ".join(
-            f"{one['name']} ({one['kind']}{'' if one.get('nullable') is False else ', nullable'})"
-            for one in facts["schema"]["columns"]
+            f"{described['name']} ({described['kind']}{'' if described.get('nullable') is False else ', nullable'})"
+            for described in facts["schema"]["columns"]
         )
         words = (
             f"{facts['n']:,} rows with the columns {columns}. The guard is {facts['status']}. You may ask: "
             f"{', '.join(kinds)}. {facts['progress']['answered']} questions were answered so far."
         )
-        if any(one.get("nullable") is not False for one in facts["schema"]["columns"]):
+        if any(described.get("nullable") is not False for described in facts["schema"]["columns"]):
             words += (
                 " A question about a nullable column must say what null means: `where_present`: true for the mean "
                 "among the rows that have a value, `default` for what the others count as, or `null_as` for the cell "
                 "that they count in."
             )
-        for one in data["boards"]:
+        for described in data["boards"]:
             words += (
-                f" The board {one['name']!r} scores predictions of {one['label']!r} by row key {one['key']!r}: "
-                f"{one['metric']}, {one['rule']}."
+                f" The board {described['name']!r} scores predictions of {described['label']!r} by row key "
+                f"{described['key']!r}: {described['metric']}, {described['rule']}."
             )
         return Reply(words, data)
 
     def _estimate(self, given: dict[str, Any]) -> Reply:
-        found = self._guard.estimate(given["question"], epoch=check_epoch(given.get("epoch")))
-        return Reply(estimate_words(found), found.to_dict())
+        estimate = self._guard.estimate(given["question"], epoch=check_epoch(given.get("epoch")))
+        return Reply(estimate_words(estimate), estimate.to_dict())
 
     def _ask(self, given: dict[str, Any]) -> Reply:
         return self._answered(given["question"], given.get("key"), check_epoch(given.get("epoch")))
@@ -419,10 +423,10 @@ class Tools:
             answer.pop("receipt")
         hold = f"All intervals of this guard hold at once with probability {self._confidence:g}."
         uncertified = "" if all(one.guarantee.certified for one in found.answers) else " It is NOT certified."
-        said = (
+        words = (
             "In brackets: the interval about the population. After `rows`: about these rows alone, through the noise."
         )
-        return Reply(f"{found}\n{said} {hold}{uncertified}", data)
+        return Reply(f"{found}\n{words} {hold}{uncertified}", data)
 
     def _practice(self, given: dict[str, Any]) -> Reply:
         if ("question" in given) == ("statement" in given):
@@ -438,13 +442,13 @@ class Tools:
         return Reply(f"PRACTICE, on made-up rows; nothing was spent. {reply.words}", {**reply.data, "practice": True})
 
     def _remaining(self, _: dict[str, Any]) -> Reply:
-        found = self._guard.remaining()
-        words = left_words(found) or "There is no cap on the number of questions."
-        return Reply(f"The guard is {found['status']}. {words}", found)
+        remaining = self._guard.remaining()
+        words = left_words(remaining) or "There is no cap on the number of questions."
+        return Reply(f"The guard is {remaining['status']}. {words}", remaining)
 
     def _submit_tool(self) -> Tool:
         takes: dict[str, Any] = {}
-        said = []
+        sentences = []
         if self._label is not None:
             takes["rule"] = {
                 "type": "string",
@@ -452,7 +456,7 @@ class Tools:
                 "description": "A row expression with the predicted value, of the label's kind",
                 "examples": ["case when age > 40 and hours > 35 then 'rich' else 'poor' end"],
             }
-            said.append(
+            sentences.append(
                 f"`rule`, which predicts the column {self._label!r} of each row: the share of the population that it "
                 "gets right; among the rows that have a label, where some have none. A null prediction is a wrong one."
             )
@@ -471,7 +475,7 @@ class Tools:
                     "description": "Predictions in a .csv, .parquet or .json file of the folder that was set up for "
                     "it, with the key's column and one called `prediction`; or an .onnx model, where boards take them",
                 }
-            said.append(
+            sentences.append(
                 f"`predictions`{' or a `file`' if self._files is not None else ''}, on a `board`, by its metric."
             )
             takes["board"] = {"type": "string", "enum": list(self._boards), "description": "Needed among several"}
@@ -484,8 +488,8 @@ class Tools:
         return Tool(
             "submit",
             "Have predictions scored",
-            f"Score what you predict. Give one of: {' '.join(said)} `guess` is the score on data of your own; if it is "
-            "about right, scoring costs next to nothing. Do not guess from earlier scores of the same submission. It "
+            f"Score what you predict. Give one of: {' '.join(sentences)} `guess` is the score on data of your own; if it "
+            "is about right, scoring costs next to nothing. Do not guess from earlier scores of the same submission. It "
             "spends budget, unless it was submitted before.",
             _takes((), **takes, key=_KEY),
             False,
@@ -527,9 +531,9 @@ class Tools:
         """A file of the allowed folder; whatever else it is, the same refusal."""
         assert self._files is not None
         if isinstance(name, str) and name and "\0" not in name:
-            found = (self._files / name).resolve()
-            if found.is_relative_to(self._files) and found.is_file() and found.stat().st_size <= _LARGEST_FILE:
-                return found
+            path = (self._files / name).resolve()
+            if path.is_relative_to(self._files) and path.is_file() and path.stat().st_size <= _LARGEST_FILE:
+                return path
         raise InvalidParameter("file must be a file of the folder that was set up for submissions, and not too large")
 
     def _answered(self, question: Any, key: Any, epoch: EpochName = None) -> Reply:
@@ -542,10 +546,10 @@ class Tools:
 
 
 def _folder(files: Path) -> Path:
-    found = Path(files).resolve()
-    if not found.is_dir():
+    path = Path(files).resolve()
+    if not path.is_dir():
         raise InvalidParameter("files must be a folder")
-    return found
+    return path
 
 
 def _checked(tool: Tool, arguments: Any) -> dict[str, Any]:

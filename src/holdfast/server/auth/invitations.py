@@ -129,7 +129,7 @@ class Invitations:
                     raise _used_up()
                 if team is None:
                     known = connection.scalars(select(PARTICIPANTS.c.name).where(PARTICIPANTS.c.guard == guard))
-                    if any(_looks(whose) == _looks(one) for one in known):  # another place was taken just now
+                    if any(_looks(whose) == _looks(other) for other in known):  # another place was taken just now
                         raise Taken
                     values = {"id": secrets.token_hex(8), "guard": guard, "name": whose, "created": now()}
                     connection.execute(insert(PARTICIPANTS).values(values))

@@ -273,8 +273,8 @@ class Played:
     def cells(self) -> tuple[str, ...]:
         """Return the row of a table."""
         believed = "" if self.step.believed is None else f"{self.step.believed:.3g}"
-        said = "" if self.interval is None else f"{self.interval[0]:.3g} to {self.interval[1]:.3g}"
-        return (self.step.analyst, self.step.about, believed, said, self.outcome)
+        ends = "" if self.interval is None else f"{self.interval[0]:.3g} to {self.interval[1]:.3g}"
+        return (self.step.analyst, self.step.about, believed, ends, self.outcome)
 
 
 def play(ledger: Path) -> Iterator[Played]:
@@ -318,4 +318,4 @@ def write(played: list[Played], path: Path) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        writer.writerows(one.cells() for one in played)
+        writer.writerows(play.cells() for play in played)

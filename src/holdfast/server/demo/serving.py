@@ -82,8 +82,8 @@ def _audited(title: str, people: dict[str, Column], curator: Any, learner: Any, 
         seed=_SEED,
     )
     trials = run(audit)
-    found = assess(trials, permutations=999)
-    return build(trials, found, judge(found, ALPHA), title=title, setting=[("release", title)])
+    assessed = assess(trials, permutations=999)
+    return build(trials, assessed, judge(assessed, ALPHA), title=title, setting=[("release", title)])
 
 
 # --- Serving ----------------------------------------------------------------------------------------------------------
@@ -128,14 +128,17 @@ def prepare(folder: Path, port: int) -> Demo:
         audited = beside.submit(reports)
         guard = _guard(server)
         for name, report in audited.result().items():
-            made, _ = server.reports.add(name, to_json(report.to_dict()).encode(), "steward")
-            server.reports.publish(made["id"], _STEWARD, True)
+            published, _ = server.reports.add(name, to_json(report.to_dict()).encode(), "steward")
+            server.reports.publish(published["id"], _STEWARD, True)
     steps = {"ann": analysts.ann(), "greg": analysts.greg()}
     for name, many in _AT_ONCE.items():
         guard.ask_all([step.question for step in islice(steps[name], many)], analyst=name)
-        for one in analysts.submissions(analysts.customers()):
-            if one.analyst == name:
-                guard.ask(Score(analysts.BOARD_NAME, one.predictions, one.claimed, name=one.name), analyst=name)
+        for submission in analysts.submissions(analysts.customers()):
+            if submission.analyst == name:
+                guard.ask(
+                    Score(analysts.BOARD_NAME, submission.predictions, submission.claimed, name=submission.name),
+                    analyst=name,
+                )
     analysts.customers.cache_clear()
     return Demo(app, settings, tokens, tuple(_mixed(steps)))
 

@@ -71,10 +71,10 @@ def question_of(kind: str, fields: Fields, policy: Policy, schema: Schema | None
     ...
     holdfast.errors.InvalidParameter: guess must be a number, got 'half'
     """
-    made = _kind(kind)
+    kind_class = _kind(kind)
     cost_kind = None if policy.privacy is None else policy.privacy.kind
     values: dict[str, Any] = {"kind": kind}
-    for declared in _offered(made):
+    for declared in _offered(kind_class):
         texts = [fields.get(name, "").strip() for name in _boxes(declared)]
         value = declared.input.read(texts, Place(declared.name, schema, values, _SEPARATOR, cost_kind))
         if value is None and declared.required:
@@ -108,10 +108,10 @@ def filled_with(question: Mapping[str, Any]) -> dict[str, str]:
 
 def form(kind: str, fields: Fields, trouble: str = "") -> list[tuple[Group | None, list[Box]]]:
     """Return the boxes of a kind, together by group. `trouble` stands next to the field that it names first."""
-    made = _kind(kind)
+    kind_class = _kind(kind)
     wrong = named_field(kind, trouble)
     boxes: dict[Group | None, list[Box]] = {}
-    for declared in _offered(made):
+    for declared in _offered(kind_class):
         given = declared.input
         for at, name in enumerate(_boxes(declared)):
             default = "" if declared.default in (None, False) else str(declared.default)
@@ -179,12 +179,12 @@ async def ask(request: Request, guard: str) -> Response:
         if part or field(form, "do") == "estimate":
             estimate = await server.asking.estimate(guard, caller, question)
             if estimate.admitted:
-                said = {"admitted": True, "words": words.promise(estimate), "why": ""}
+                verdict = {"admitted": True, "words": words.promise(estimate), "why": ""}
             else:
-                said = {"admitted": False, "words": "", "why": estimate.reason}
+                verdict = {"admitted": False, "words": "", "why": estimate.reason}
             if part:
-                return show(request, "part_estimate.html", estimate=said)
-            return await analyst_page(request, guard, caller, kind, fields, estimate=said)
+                return show(request, "part_estimate.html", estimate=verdict)
+            return await analyst_page(request, guard, caller, kind, fields, estimate=verdict)
         if field(form, "practice"):
             return await _practised(request, guard, caller, opened, question)
         keys = None if key is None else [key]
@@ -257,12 +257,14 @@ async def _refused(
             return "", []
 
     light = server.free.is_light([{"kind": kind, **fields}])
-    (why, found), _ = await server.free.run(caller.name, light, work)
+    (why, offered), _ = await server.free.run(caller.name, light, work)
     request.state.code = problem.code
     wrong = named_field(kind, problem.detail) if problem.code == "invalid-parameter" else ""
     heading = words.WRONG_FIELD if wrong else words.heading(problem.code)
-    said = {"heading": heading, "why": problem.detail, "plain": why, "code": problem.code, "field": wrong}
-    refusal = said | {"alternatives": [(one, _address(guard, one.question)) for one in found]}
+    refused_words = {"heading": heading, "why": problem.detail, "plain": why, "code": problem.code, "field": wrong}
+    refusal = refused_words | {
+        "alternatives": [(alternative, _address(guard, alternative.question)) for alternative in offered]
+    }
     return await analyst_page(request, guard, caller, kind, fields, refusal=refusal, status=problem.status)
 
 
@@ -296,7 +298,7 @@ async def analyst_page(
         }
 
     values = await server.work(work)
-    allowed = {name: made for name, made in kinds().items() if name in values["guard"]["policy"]["kinds"]}
+    allowed = {name: kind_class for name, kind_class in kinds().items() if name in values["guard"]["policy"]["kinds"]}
     wanted = kind or query.get("kind", "")
     boxes = box_names()
     filled = {name: query.get(name, "")[:20_000] for name in boxes} if fields is None else dict(fields)
@@ -311,7 +313,7 @@ async def analyst_page(
         kind=chosen,
         form=form(chosen, filled, trouble) if chosen in allowed else [],
         nulls=NULLS,
-        gaps=any(one.get("nullable") is not False for one in values["guard"]["schema"]["columns"]),
+        gaps=any(column.get("nullable") is not False for column in values["guard"]["schema"]["columns"]),
         key=secrets.token_hex(16),
         estimate=estimate,
         refusal=refusal,

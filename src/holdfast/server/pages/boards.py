@@ -82,20 +82,20 @@ def view(scores: Scores, ledger: Ledger, board: str, caller: Caller) -> dict[str
 
     Everybody who reaches the guard sees every place. Claims are shown to those who made them and to stewards.
     """
-    found = scores.leaderboard(board, most=_PLACES)
-    best = found.places
+    standings = scores.leaderboard(board, most=_PLACES)
+    best = standings.places
     latest = [place for place in scores.submissions(board) if caller.sees(place.analyst)][-_STRIP:]
     claims = _claims(ledger, {place.sequence for place in (*best, *latest) if caller.sees(place.analyst)})
     rows = [_row(place, best, claims.get(place.sequence), caller) for place in best]
-    scale = _scale(found, [*best, *latest], claims)
+    scale = _scale(standings, [*best, *latest], claims)
     return {
-        "found": found,
+        "found": standings,
         "rows": rows,
         "scale": scale,
         "latest": [(place, claims.get(place.sequence)) for place in reversed(latest)],
         "points": [_point(place, claims.get(place.sequence), scale) for place in latest],
         "summary": summary(rows),
-        "step": Rungs.of(found.board).step if found.board.rule == "ladder" else None,
+        "step": Rungs.of(standings.board).step if standings.board.rule == "ladder" else None,
     }
 
 
@@ -116,17 +116,17 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def _claims(ledger: Ledger, sequences: set[int]) -> dict[int, float]:
-    found = {}
+    claims = {}
     for sequence in sorted(sequences):
         for entry in ledger.entries(sequence, sequence):
             guess = entry.body["question"].get("guess")
             if guess is not None:
-                found[sequence] = float(guess)
-    return found
+                claims[sequence] = float(guess)
+    return claims
 
 
 def _row(place: Place, best: Sequence[Place], claimed: float | None, caller: Caller) -> Row:
-    known = {one.sequence: one.analyst for one in best}
+    known = {submission.sequence: submission.analyst for submission in best}
     tied = [known[sequence] for sequence in place.tied if sequence in known]
     words = "" if not tied else f"may swap with {', '.join(tied[:3])}" + (" and others" if len(tied) > 3 else "")
     return Row(place, place.rank_text, words, claimed, place.analyst == caller.name)
@@ -154,7 +154,7 @@ def _round_step(rough: float) -> float:
     (0.2, 0.05)
     """
     unit = 10.0 ** math.floor(math.log10(rough))
-    return next(unit * one for one in (1, 2, 5, 10) if unit * one >= rough)
+    return next(unit * digit for digit in (1, 2, 5, 10) if unit * digit >= rough)
 
 
 def _point(place: Place, claimed: float | None, scale: tuple[float, float]) -> dict[str, Any]:
@@ -202,7 +202,7 @@ async def submit(request: Request, guard: str) -> Response:
         question = await _question(server, guard, caller, form, fields)
         key = field(form, "key")[:64] or None
         async with at_multiples(server.settings.answer_grid):
-            made = await server.work(scored, server, guard, caller, question, key)
+            answer = await server.work(scored, server, guard, caller, question, key)
     except (Problem, HoldfastError) as error:
         problem = error if isinstance(error, Problem) else problem_of(error)
         if problem.code == "not-found":
@@ -210,8 +210,8 @@ async def submit(request: Request, guard: str) -> Response:
         return await _page(request, guard, caller, fields, problem)
     finally:
         await form.close()
-    server.metrics.answer(Score.kind, made["repeated"])
-    return go(f"/guards/{guard}/entries/{made['sequence']}" + ("?again" if made["repeated"] else ""))
+    server.metrics.answer(Score.kind, answer["repeated"])
+    return go(f"/guards/{guard}/entries/{answer['sequence']}" + ("?again" if answer["repeated"] else ""))
 
 
 async def _question(server: Server, guard: str, caller: Caller, form: FormData, fields: Mapping[str, str]) -> Score:
@@ -260,8 +260,8 @@ async def result_page(request: Request, guard: str) -> Response:
     server, asked = server_of(request), request.query_params
 
     def work() -> Response:
-        found = contest(server.guards.ledger(guard, session.caller), asked.get("board"))
-        return result_response(chosen_result(found, asked.get("phase")), asked.get("as"))
+        state = contest(server.guards.ledger(guard, session.caller), asked.get("board"))
+        return result_response(chosen_result(state, asked.get("phase")), asked.get("as"))
 
     return await server.work(work)
 
@@ -275,8 +275,8 @@ async def leaderboard_file(request: Request, guard: str, kind: str) -> Response:
     def work() -> Response:
         ledger = server.guards.ledger(guard, session.caller)
         board = board_of(ledger.look(GuardState.of).policy, request.query_params.get("board") or None)
-        found = scores_of(server, ledger).leaderboard(board.name, most=_PLACES)
-        return exported(found, kind, f"leaderboard of {found.board.name}")
+        standings = scores_of(server, ledger).leaderboard(board.name, most=_PLACES)
+        return exported(standings, kind, f"leaderboard of {standings.board.name}")
 
     return await server.work(work)
 
@@ -289,7 +289,9 @@ async def choose(request: Request, guard: str) -> Response:
     form = await form_of(request, session)
     fields = {name: field(form, name) for name in _FIELDS}
     try:
-        entries = [arguments.whole("submissions", number_of("submissions", str(one))) for one in form.getlist("entry")]
+        entries = [
+            arguments.whole("submissions", number_of("submissions", str(entry))) for entry in form.getlist("entry")
+        ]
         question = Choose(fields["board"], entries)
         await server.work(ask_all, server.guards, guard, caller, [question], None)
     except (Problem, HoldfastError) as error:
@@ -357,7 +359,7 @@ def own_finalists(ledger: Ledger, board: Board, analyst: str) -> set[int]:
     """The entries with which a participant takes part in the next final, chosen or by default."""
     own = [entry for entry in ledger.entries(1) if entry.analyst == analyst]
     taken = ledger.look(lambda view: [intake_of(view, entry) for entry in own])
-    return {one.sequence for one in finalists(taken, board)}
+    return {finalist.sequence for finalist in finalists(taken, board)}
 
 
 def _is_first(view: View, board: Board, caller: Caller) -> bool:
@@ -422,7 +424,9 @@ async def _page(
         }
 
     values = await server.work(work)
-    said = None if problem is None else {"heading": f"{refused} {_heading(problem.code)}", "why": problem.detail}
+    problem_words = (
+        None if problem is None else {"heading": f"{refused} {_heading(problem.code)}", "why": problem.detail}
+    )
     return show(
         request,
         "board.html",
@@ -432,5 +436,5 @@ async def _page(
         shown_at=f"/guards/{guard}",
         fields={name: fields.get(name, "") for name in _FIELDS},
         key=secrets.token_hex(16),
-        refusal=said,
+        refusal=problem_words,
     )

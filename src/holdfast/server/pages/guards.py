@@ -62,14 +62,14 @@ async def receipt(request: Request, guard: str, sequence: str) -> Response:
 
     def work() -> dict[str, Any]:
         key = server.guards.ledger(guard, session.caller).key
-        one = _entry(server, guard, sequence, session.caller)[1]
+        item = _entry(server, guard, sequence, session.caller)[1]
         if key is None:
             raise Problem("not-found", "this ledger is not signed, so there are no receipts")
-        return Receipt.of(one, key).to_dict()
+        return Receipt.of(item, key).to_dict()
 
-    found = await server.work(work)
-    name = f"receipt-{found['sequence']}.json"
-    return StrictJSON(found, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+    receipt = await server.work(work)
+    name = f"receipt-{receipt['sequence']}.json"
+    return StrictJSON(receipt, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 @router.post("/guards/{guard}/verify")
@@ -78,8 +78,8 @@ async def verify(request: Request, guard: str) -> Response:
     session = await steward(request)
     server = server_of(request)
     await form_of(request, session)
-    found = await server.work(verified, server, guard, session.caller)
-    return await _page(request, guard, session.caller, "guard.html", verification=found)
+    verification = await server.work(verified, server, guard, session.caller)
+    return await _page(request, guard, session.caller, "guard.html", verification=verification)
 
 
 @router.post("/guards/{guard}/override")
@@ -183,7 +183,9 @@ async def _page(
             "older": older,
             "people": people,
             "epoch_picture": pictures.epochs(facts["epochs"], facts["id"]),
-            "samples": [one for one in server.samples.list() if one["id"] != facts["sample"]] if caller.steward else [],
+            "samples": [sample for sample in server.samples.list() if sample["id"] != facts["sample"]]
+            if caller.steward
+            else [],
         }
 
     values = await server.work(work)
@@ -194,15 +196,15 @@ async def _page(
 
 def _untouched(policy: dict[str, Any], share: float) -> dict[str, Any]:
     """What somebody has left who asked nothing yet."""
-    found: dict[str, Any] = {"questions": int(round((policy["questions"] or 0) * share, 9))}
+    untouched: dict[str, Any] = {"questions": int(round((policy["questions"] or 0) * share, 9))}
     cap = policy["privacy"] or {}
-    return found | {name: cap[name] * share for name in ("epsilon", "rho") if cap.get(name) is not None}
+    return untouched | {name: cap[name] * share for name in ("epsilon", "rho") if cap.get(name) is not None}
 
 
 def _entry(server: Server, guard: str, sequence: str, caller: Caller) -> tuple[dict[str, Any], Any]:
     ledger = server.guards.ledger(guard, caller)
     number = int(sequence) if sequence.isascii() and sequence.isdigit() and len(sequence) < 18 else 0
-    found = entry_for(ledger, caller, number) if number else None
-    if found is None or "answer" not in found.body:
+    ledger_entry = entry_for(ledger, caller, number) if number else None
+    if ledger_entry is None or "answer" not in ledger_entry.body:
         raise Problem("not-found", "there is no answer of that number for this token")
-    return described(server, server.guards.row(guard), caller), found
+    return described(server, server.guards.row(guard), caller), ledger_entry

@@ -128,4 +128,4 @@ def _rows(server: Server, sample: str) -> int:
 
 def _free_samples(server: Server) -> list[dict[str, Any]]:
     guarded = {row["sample"] for row in server.guards.rows()}
-    return [one for one in server.samples.list() if one["id"] not in guarded]
+    return [sample for sample in server.samples.list() if sample["id"] not in guarded]

@@ -57,6 +57,6 @@ async def come_back(request: Request) -> Response:
 
 
 def _oidc(request: Request) -> Oidc:
-    found = server_of(request).oidc
-    assert found is not None  # these pages are there only where it is
-    return found
+    service = server_of(request).oidc
+    assert service is not None  # these pages are there only where it is
+    return service

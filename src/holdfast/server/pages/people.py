@@ -88,9 +88,9 @@ async def join(request: Request) -> Response:
         guard={"id": guard, "name": named},
         has_board=bool(policy.boards),
     )
-    found = TOKEN.fullmatch(token)
-    assert found is not None
-    set_cookie(request, page, await server.work(sessions_of(request).begin_for, found[1]))
+    link = TOKEN.fullmatch(token)
+    assert link is not None
+    set_cookie(request, page, await server.work(sessions_of(request).begin_for, link[1]))
     return page
 
 

@@ -60,15 +60,15 @@ def epochs(listed: Sequence[Mapping[str, Any]], shown: str) -> Markup:
     """
     if not listed:
         return Markup("")
-    moments = [datetime.fromisoformat(str(one["opened"])).timestamp() for one in listed]
+    moments = [datetime.fromisoformat(str(epoch["opened"])).timestamp() for epoch in listed]
     end = moments[-1] + max(1.0, (moments[-1] - moments[0]) / max(1, len(moments) - 1))
     places = [_place(moment, moments[0], end) for moment in (*moments, end)]
     parts = [_rect(0, 26, _WIDE, 4, "axis")]
-    for one, first, last in zip(listed, places[:-1], places[1:], strict=True):
+    for epoch, first, last in zip(listed, places[:-1], places[1:], strict=True):
         parts.append(_rect(first, 14, max(4.0, last - first - 6), 28, "range"))
-        if one["id"] == shown:
+        if epoch["id"] == shown:
             parts.append(_rect(first, 8, 8, 40, "value"))
-    words = ", ".join(f"epoch {one['number']} from {str(one['opened'])[:10]}" for one in listed)
+    words = ", ".join(f"epoch {epoch['number']} from {str(epoch['opened'])[:10]}" for epoch in listed)
     return _svg("interval", 56, parts, words)
 
 
@@ -107,16 +107,16 @@ def strip(points: Sequence[Mapping[str, Any]], slots: int = 60, subject: str = "
     slots = max(least, len(shown))
     step = _WIDE / max(slots, 1)
     parts = [_rect(0, y, _WIDE, 0.6, "line") for y in (0, 50, 99.4)]
-    for x, one in zip(_along(shown, step), shown, strict=True):
-        if one.get("low") is None:
-            parts.append(_rect(x - step * 0.2, 94, step * 0.4, 6, f"point {one['kind']}"))
+    for x, point in zip(_along(shown, step), shown, strict=True):
+        if point.get("low") is None:
+            parts.append(_rect(x - step * 0.2, 94, step * 0.4, 6, f"point {point['kind']}"))
             continue
-        top, end = 100 * (1 - one["high"]), 100 * (1 - one["low"])
-        parts.append(_rect(x - step * 0.3, top, step * 0.6, max(1.0, end - top), f"range {one['kind']}"))
-        if one.get("guess") is not None:
-            parts.append(_rect(x - step * 0.42, 100 * (1 - one["guess"]) - 0.7, step * 0.84, 1.4, "guess"))
-    passed = sum(one["kind"] == "passed" for one in shown)
-    failed = sum(one["kind"] == "failed" for one in shown)
+        top, end = 100 * (1 - point["high"]), 100 * (1 - point["low"])
+        parts.append(_rect(x - step * 0.3, top, step * 0.6, max(1.0, end - top), f"range {point['kind']}"))
+        if point.get("guess") is not None:
+            parts.append(_rect(x - step * 0.42, 100 * (1 - point["guess"]) - 0.7, step * 0.84, 1.4, "guess"))
+    passed = sum(point["kind"] == "passed" for point in shown)
+    failed = sum(point["kind"] == "failed" for point in shown)
     words = f"the latest {len(shown)} {subject}: {passed} passed, {failed} did not"
     return _svg("strip", 100, parts, words)
 
@@ -131,9 +131,9 @@ def _along(points: Sequence[Mapping[str, Any]], step: float) -> list[float]:
     [50.0, 275.0, 375.0, 950.0]
     """
     even = [step * (i + 0.5) for i in range(len(points))]
-    if len(points) < 2 or any(one.get("time") is None for one in points):
+    if len(points) < 2 or any(point.get("time") is None for point in points):
         return even
-    moments = [datetime.fromisoformat(str(one["time"])).timestamp() for one in points]
+    moments = [datetime.fromisoformat(str(point["time"])).timestamp() for point in points]
     span = moments[-1] - moments[0]
     if span <= 0:
         return even

@@ -101,45 +101,45 @@ def policy_of(fields: Mapping[str, str]) -> dict[str, Any]:
     shape = fields.get("shape", "looks")
     if shape not in SHAPES:
         raise InvalidParameter(f"plan must be one of {', '.join(SHAPES)}")
-    made: dict[str, Any] = {"confidence": number_of("confidence", fields["confidence"])}
+    policy: dict[str, Any] = {"confidence": number_of("confidence", fields["confidence"])}
     for name in ("questions", "failures"):
         if fields.get(name):
-            made[name] = arguments.whole(name, number_of(name, fields[name]), at_least=0, at_most=10**9)
+            policy[name] = arguments.whole(name, number_of(name, fields[name]), at_least=0, at_most=10**9)
     if shape in ("mixed", "private"):
-        made["privacy"] = {"kind": "pure-dp", "epsilon": number_of("privacy budget", fields.get("epsilon", ""))}
+        policy["privacy"] = {"kind": "pure-dp", "epsilon": number_of("privacy budget", fields.get("epsilon", ""))}
         if fields.get("spend"):
-            made["spend"] = {"kind": "pure-dp", "epsilon": number_of("cost of a question", fields["spend"])}
+            policy["spend"] = {"kind": "pure-dp", "epsilon": number_of("cost of a question", fields["spend"])}
         if shape == "private":
-            made["all_private"] = True
-            made.pop("failures", None)
+            policy["all_private"] = True
+            policy.pop("failures", None)
     elif shape == "means":
-        made |= {"answers": "means"}
-        made.pop("failures", None)
+        policy |= {"answers": "means"}
+        policy.pop("failures", None)
         if fields.get("mu"):
-            made["privacy"] = {"kind": "gdp", "mu": number_of("privacy cap", fields["mu"])}
+            policy["privacy"] = {"kind": "gdp", "mu": number_of("privacy cap", fields["mu"])}
     analysts = shares_of(fields.get("analysts", ""))
     if analysts:
-        made["analysts"] = analysts
+        policy["analysts"] = analysts
     if fields.get("expires"):
-        made["expires"] = fields["expires"]
+        policy["expires"] = fields["expires"]
     if fields.get("repeats") == "everyone":
-        made["repeats"] = "everyone"
-    Policy.from_dict(made)
-    return made
+        policy["repeats"] = "everyone"
+    Policy.from_dict(policy)
+    return policy
 
 
 def shares_of(text: str) -> dict[str, float]:
     """Analysts and their shares, a line each."""
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, share = line.rpartition(" ")
         percent = share.endswith("%")
         if not name.strip():
             raise InvalidParameter("analysts must be lines of a name and a quota, such as `ann 0.5` or `ann 50%`")
-        if name.strip() in found:
+        if name.strip() in shares:
             raise InvalidParameter(f"analysts must be named once each; {name.strip()[:60]!r} is there twice")
-        found[name.strip()] = number_of("share", share.rstrip("%")) / (100 if percent else 1)
-    return found
+        shares[name.strip()] = number_of("share", share.rstrip("%")) / (100 if percent else 1)
+    return shares
 
 
 _RANGE = re.compile(r"\s*(?P<low>\S+)\s+to\s+(?P<high>\S+)\s*")
@@ -178,13 +178,13 @@ def lines_of(columns: Mapping[str, Any]) -> str:
     >>> lines_of({"age": {"low": 0, "high": 120}, "sex": {"categories": ["f", "m"]}})
     'age: 0 to 120\nsex: f,m'
     """
-    found = []
+    lines = []
     for name, about in columns.items():
         if about.get("low") is not None:
-            found.append(f"{name}: {about['low']:.15g} to {about['high']:.15g}")
+            lines.append(f"{name}: {about['low']:.15g} to {about['high']:.15g}")
         if about.get("categories") is not None:
-            found += [f"{name}: {text}" for text in CategoriesInput(label="", help="").write(about["categories"])]
-    return "\n".join(found)
+            lines += [f"{name}: {text}" for text in CategoriesInput(label="", help="").write(about["categories"])]
+    return "\n".join(lines)
 
 
 def number_of(name: str, text: str) -> float:
@@ -192,12 +192,12 @@ def number_of(name: str, text: str) -> float:
     try:
         if len(text) > 40 or ("," in text and not _GROUPED.fullmatch(text.strip())):
             raise ValueError
-        found = float(text.replace(",", ""))
-        if not math.isfinite(found):
+        number = float(text.replace(",", ""))
+        if not math.isfinite(number):
             raise ValueError
     except ValueError:
         raise InvalidParameter(f"{name} must be a number, got {text[:40]!r}") from None
-    return int(found) if found == int(found) and abs(found) < 2**53 else found
+    return int(number) if number == int(number) and abs(number) < 2**53 else number
 
 
 def comparison(n: int, fields: Mapping[str, str]) -> tuple[list[Line], int]:
@@ -235,7 +235,7 @@ def offers(n: int, fields: Mapping[str, str]) -> list[Offer]:
     >>> [(one.title, one.chosen, one.check) for one in offers(10_000, DEFAULTS)][:2]
     [('Checks only', True, '±0.058'), ('Checks and private answers', False, '±0.089')]
     """
-    chosen, found = fields.get("shape", "looks"), []
+    chosen, plans = fields.get("shape", "looks"), []
     for shape, (title, _) in SHAPES.items():
         widths: dict[str, str] = {}
         try:
@@ -249,8 +249,8 @@ def offers(n: int, fields: Mapping[str, str]) -> list[Offer]:
         needs = {"looks": "yes", "mixed": "for checks", "private": "no", "means": "no"}[shape]
         every = dict.fromkeys(("private", "means"), "every answer")
         noise = ({"looks": "none", "mixed": "private answers only"} | every)[shape]
-        found.append(Offer(title, shape == chosen, check, mean, needs, noise))
-    return found
+        plans.append(Offer(title, shape == chosen, check, mean, needs, noise))
+    return plans
 
 
 def promised(n: int, policy: Policy) -> list[Line]:
@@ -262,7 +262,7 @@ def promised(n: int, policy: Policy) -> list[Line]:
 
     first = widths(Progress())
     last = {} if most is None else widths(Progress(most, most - 1, 0, Course(most - 1, most - 1)))
-    found = []
+    promises = []
     for kind, width in first.items():
         if policy.plan == "open":
             remark = f"the next one; ±{last[kind]:.2g} at question {most:,}" if kind in last else "the next one"
@@ -274,8 +274,8 @@ def promised(n: int, policy: Policy) -> list[Line]:
             remark = "from the first to the last, while no check fails"
         else:
             remark = f"±{last[kind]:.2g} at the last, if no check fails"
-        found.append(Line(f"This guard: {words.NEXT[kind].lower()}", width, "this", remark))
-    return found
+        promises.append(Line(f"This guard: {words.NEXT[kind].lower()}", width, "this", remark))
+    return promises
 
 
 def spending_words(answers: PlannedAnswers, cap: Cost | None) -> str:
@@ -289,9 +289,9 @@ def spending_words(answers: PlannedAnswers, cap: Cost | None) -> str:
     >>> spending_words(GaussianAnswers(10_000, 20, 0.95, privacy=GDP(1.0)), GDP(1.0))
     'all of them; together they cost μ 0.1, less than the cap: more would only be wider'
     """
-    said = f"all of them; together they cost μ {answers.mu:.2g}"
+    words = f"all of them; together they cost μ {answers.mu:.2g}"
     less = isinstance(cap, GDP) and answers.mu < cap.mu * 0.999
-    return said + (", less than the cap: more would only be wider" if less else "")
+    return words + (", less than the cap: more would only be wider" if less else "")
 
 
 @lru_cache(maxsize=256)
@@ -328,7 +328,7 @@ def filled_by(plan: StudyPlan) -> dict[str, str]:
     filled = {
         "shape": "means" if policy.answers == "means" else "looks" if policy.privacy is None else "mixed",
         "confidence": f"{policy.confidence:.12g}",
-        "questions": str(policy.questions or sum(one.count for one in plan.widths)),
+        "questions": str(policy.questions or sum(width.count for width in plan.widths)),
     }
     if policy.all_private:
         filled["shape"] = "private"
@@ -403,7 +403,7 @@ def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, A
         if given["board_key"] or given["board_label"]:
             raise InvalidParameter("the leaderboard must have a name")
         return None
-    made: dict[str, Any] = {
+    board: dict[str, Any] = {
         "name": given["board"],
         "key": given["board_key"],
         "label": given["board_label"],
@@ -411,36 +411,36 @@ def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, A
         "rule": given["board_rule"],
     }
     if given["board_step"] and given["board_rule"] == "ladder":
-        made["step"] = number_of("step", given["board_step"])
+        board["step"] = number_of("step", given["board_step"])
     if given["board_positive"]:
-        made["positive"] = _value(given["board_positive"], kinds.get(given["board_label"], "text"))
+        board["positive"] = _value(given["board_positive"], kinds.get(given["board_label"], "text"))
     if given["board_metric"] in WITH_RANGE or given["board_metric"] in OF_EXPRESSIONS:
-        made |= {name: number_of(name, given[f"board_{name}"]) for name in ("low", "high")}
+        board |= {name: number_of(name, given[f"board_{name}"]) for name in ("low", "high")}
     if given["board_classes"]:
         kind = kinds.get(given["board_label"], "text")
         parts = [part.strip() for part in given["board_classes"].split(",") if part.strip()]
-        made["classes"] = [_value(part, kind) if kind != "integer" else int(_value(part, kind)) for part in parts]
+        board["classes"] = [_value(part, kind) if kind != "integer" else int(_value(part, kind)) for part in parts]
     for name in ("expression", "denominator"):
         if given[f"board_{name}"]:
-            made[name] = given[f"board_{name}"]
+            board[name] = given[f"board_{name}"]
     for name in ("max_denominator", "k"):
         if given[f"board_{name}"]:
-            made[name] = number_of(name, given[f"board_{name}"])
+            board[name] = number_of(name, given[f"board_{name}"])
     if given["board_greater"]:
-        made["greater_is_better"] = True
+        board["greater_is_better"] = True
     if given["board_also"]:
-        made["also"] = [part.strip() for part in given["board_also"].split(",") if part.strip()]
+        board["also"] = [part.strip() for part in given["board_also"].split(",") if part.strip()]
     if given["board_baseline"]:
-        made["baseline"] = number_of("baseline", given["board_baseline"])
+        board["baseline"] = number_of("baseline", given["board_baseline"])
     if given["board_deadline"]:
-        made["deadline"] = f"{given['board_deadline']} {given['board_zone']}".strip()
+        board["deadline"] = f"{given['board_deadline']} {given['board_zone']}".strip()
     for name in ("quota", "daily"):
         if given[f"board_{name}"]:
-            made[name] = number_of(name, given[f"board_{name}"])
+            board[name] = number_of(name, given[f"board_{name}"])
     for name in ("models", "public_keys", "public"):
         if given[f"board_{name}"]:
-            made[name] = True
-    return Board.from_dict(made).to_dict()
+            board[name] = True
+    return Board.from_dict(board).to_dict()
 
 
 def contest_of(fields: Mapping[str, str]) -> dict[str, Any]:
@@ -504,16 +504,16 @@ def overriding_policy(fields: Mapping[str, str], before: Mapping[str, Any]) -> P
         raise InvalidParameter("a reason must be given: it is recorded for good")
     if fields["sure"] != "yes":
         raise InvalidParameter("tick the box: after an override no later answer is certified")
-    made = dict(before)
+    policy = dict(before)
     for name in ("questions", "failures"):
         text = fields[name]
-        made[name] = arguments.whole(name, number_of(name, text), at_least=0, at_most=10**9) if text else None
+        policy[name] = arguments.whole(name, number_of(name, text), at_least=0, at_most=10**9) if text else None
     if before["privacy"] is not None:
         unit = next(unit for unit in _UNITS if before["privacy"].get(unit) is not None)
-        made["privacy"] = before["privacy"] | {unit: number_of("privacy budget", fields["budget"])}
-    made["analysts"] = shares_of(fields["analysts"]) or None
-    made["expires"] = fields["expires"] or None
-    changed = Policy.from_dict(made)
+        policy["privacy"] = before["privacy"] | {unit: number_of("privacy budget", fields["budget"])}
+    policy["analysts"] = shares_of(fields["analysts"]) or None
+    policy["expires"] = fields["expires"] or None
+    changed = Policy.from_dict(policy)
     if changed == Policy.from_dict(before):
         raise InvalidParameter("something must be changed: this is the policy that is in place")
     return changed

@@ -98,14 +98,14 @@ async def public_leaderboard(request: Request, guard: str, kind: str) -> Respons
 
     def work() -> Response:
         ledger, _, board = _found(server, guard, request.query_params.get("board"))
-        found = _kept(
+        standings = _kept(
             server,
             guard,
             board.name,
             "leaderboard",
             lambda: scores_of(server, ledger).leaderboard(board.name, most=5_000),
         )
-        return exported(found, kind, f"leaderboard of {board.name}")
+        return exported(standings, kind, f"leaderboard of {board.name}")
 
     return await server.work(work)
 

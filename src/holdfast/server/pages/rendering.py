@@ -62,8 +62,8 @@ async def asset(request: Request, name: str) -> Response:
     content, mark = _read(name)
     if request.headers.get("if-none-match") == f'"{mark}"':
         return Response(status_code=304)
-    kept = "public, max-age=31536000, immutable" if request.url.query == mark else "no-cache"
-    headers = {"ETag": f'"{mark}"', "Cache-Control": kept, "Cross-Origin-Resource-Policy": "same-origin"}
+    caching = "public, max-age=31536000, immutable" if request.url.query == mark else "no-cache"
+    headers = {"ETag": f'"{mark}"', "Cache-Control": caching, "Cross-Origin-Resource-Policy": "same-origin"}
     return Response(content, headers=headers, media_type=_KINDS[name])
 
 
@@ -85,22 +85,22 @@ _MOST_FIELDS = 100
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """Return the templates and what they may call."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {
+    templates.globals |= {
         "pictures": pictures,
         "words": words,
         "version": __version__,
         "asset": address_of_asset,
         "story": STORY,
     }
-    made.filters |= {"day": day, "moment": moment, "number": number, "width": words.width}
-    return made
+    templates.filters |= {"day": day, "moment": moment, "number": number, "width": words.width}
+    return templates
 
 
 def day(text: str) -> str:

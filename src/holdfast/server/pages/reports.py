@@ -41,14 +41,14 @@ async def upload(request: Request) -> Response:
         if file.size > most:
             raise too_large(most)
         body = await file.read()
-        made, _ = await server.work(server.reports.add, name, body, session.caller.name)
+        published, _ = await server.work(server.reports.add, name, body, session.caller.name)
         if field(form, "publish") == "yes":
-            await server.work(server.reports.publish, made["id"], session.caller, True)
+            await server.work(server.reports.publish, published["id"], session.caller, True)
     except (Problem, HoldfastError) as error:
         return await _list(request, session.caller, error)
     finally:
         await form.close()
-    return go(f"/reports/{made['id']}")
+    return go(f"/reports/{published['id']}")
 
 
 @router.get("/reports/{report}")
@@ -70,9 +70,9 @@ async def file(request: Request, report: str) -> Response:
     """The numbers, to be kept."""
     session = await member(request)
     server = server_of(request)
-    found = await server.work(server.reports.content, report, session.caller)
+    content = await server.work(server.reports.content, report, session.caller)
     headers = {"Content-Disposition": f'attachment; filename="report-{report[:24]}.json"'}
-    return Response(found, headers=headers, media_type=MEDIA_TYPE)
+    return Response(content, headers=headers, media_type=MEDIA_TYPE)
 
 
 @router.post("/reports/{report}/{act}")
@@ -121,22 +121,22 @@ def _glance(server: Server, identity: str, caller: Caller) -> tuple[dict[str, An
     """What one look will tell: each of the worst groups next to what chance alone gives it, on one scale."""
     facts, report = server.reports.row(identity, caller), server.reports.report(identity, caller)
     judged = report.verdict
-    worst = [one for one in report.offenders if one.mean is not None and one.floor is not None]
-    scale = max([judged.alpha * 1.25, *(one.mean * 1.05 for one in worst if one.mean is not None)])
+    worst = [finding for finding in report.offenders if finding.mean is not None and finding.floor is not None]
+    scale = max([judged.alpha * 1.25, *(finding.mean * 1.05 for finding in worst if finding.mean is not None)])
     lines = [
         {
-            "group": one.group,
-            "through": f"{one.learner}, {one.lens}" if len(judged.cases) > 1 else "",
-            "size": one.size,
-            "mean": one.mean,
-            "floor": one.floor,
-            "status": one.status,
-            "flipped": max(0.0, one.excess or 0.0) / 2,
+            "group": finding.group,
+            "through": f"{finding.learner}, {finding.lens}" if len(judged.cases) > 1 else "",
+            "size": finding.size,
+            "mean": finding.mean,
+            "floor": finding.floor,
+            "status": finding.status,
+            "flipped": max(0.0, finding.excess or 0.0) / 2,
         }
-        for one in worst
+        for finding in worst
     ]
     values = {"lines": lines, "scale": scale, "alpha": judged.alpha, "paragraph": judged.paragraph}
-    groups = len({one.group for one in judged.findings})
+    groups = len({finding.group for finding in judged.findings})
     return facts, values | {"heading": report.offenders_heading, "rows": report.rows, "splits": report.splits} | {
         "groups": groups
     }

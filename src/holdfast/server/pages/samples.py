@@ -38,12 +38,12 @@ async def upload(request: Request) -> Response:
             raise InvalidParameter("choose a .csv or .parquet file that is not empty")
         kind = Path(file.filename or "").suffix.lower().lstrip(".")
         place = server.samples.fresh_upload(kind)
-        made = await server.work(_add, server, name, place, file.file, field(form, "row_key") or None)
+        registered = await server.work(_add, server, name, place, file.file, field(form, "row_key") or None)
     except (Problem, HoldfastError) as error:
         return await _page(request, error)
     finally:
         await form.close()
-    return go(f"/guards/new?sample={made['id']}")
+    return go(f"/guards/new?sample={registered['id']}")
 
 
 @router.post("/samples/register")
@@ -55,10 +55,10 @@ async def register(request: Request) -> Response:
     try:
         name, place = name_of(field(form, "name")), field(form, "place")
         origin: Any = "source" if place in server.settings.allow_source else "path"
-        made = await server.work(server.samples.add, name, origin, place, field(form, "row_key") or None)
+        registered = await server.work(server.samples.add, name, origin, place, field(form, "row_key") or None)
     except (Problem, HoldfastError) as error:
         return await _page(request, error)
-    return go(f"/guards/new?sample={made['id']}")
+    return go(f"/guards/new?sample={registered['id']}")
 
 
 @router.post("/samples/demo")
@@ -68,10 +68,10 @@ async def demo(request: Request) -> Response:
     server = server_of(request)
     await form_of(request, session)
     try:
-        made = await server.work(_add_demo, server)
+        registered = await server.work(_add_demo, server)
     except (Problem, HoldfastError) as error:
         return await _page(request, error)
-    return go(f"/guards/new?sample={made['id']}")
+    return go(f"/guards/new?sample={registered['id']}")
 
 
 @router.post("/samples/{sample}/remove")
@@ -98,20 +98,20 @@ def name_of(text: str) -> str:
 
 
 def _add(server: Server, name: str, place: Path, source: Any, row_key: str | None) -> dict[str, Any]:
-    kept = False
+    is_registered = False
     try:
         with place.open("xb") as file:
             place.chmod(0o600)
             while piece := source.read(1 << 20):
                 file.write(piece)
-        made = server.samples.add(name, "upload", str(place), row_key)
-        kept = True
+        registered = server.samples.add(name, "upload", str(place), row_key)
+        is_registered = True
     except OSError:
         raise SampleUnavailable("the file could not be stored here: the disk may be full") from None
     finally:
-        if not kept:
+        if not is_registered:
             place.unlink(missing_ok=True)
-    return made
+    return registered
 
 
 def _add_demo(server: Server) -> dict[str, Any]:

@@ -41,14 +41,14 @@ async def sql(request: Request, guard: str) -> Response:
             practised = await server.asking.practise_sql(guard, caller, statement, None)
             return await _page(request, guard, caller, statement, answer=practised, practice=True)
         async with at_multiples(server.settings.answer_grid):
-            made, found = await server.asking.sql(guard, caller, statement, None, key)
+            compiled, answers = await server.asking.sql(guard, caller, statement, None, key)
     except HoldfastError as error:
         problem = problem_of(error)
         request.state.code = problem.code
         return await _page(request, guard, caller, statement, refusal=problem.detail, status=problem.status)
-    for question, answer in zip(made.questions, found, strict=True):
+    for question, answer in zip(compiled.questions, answers, strict=True):
         server.metrics.answer(str(question["kind"]), answer.repeated)
-    return await _page(request, guard, caller, statement, answer=assemble(made, found).to_dict())
+    return await _page(request, guard, caller, statement, answer=assemble(compiled, answers).to_dict())
 
 
 async def _page(

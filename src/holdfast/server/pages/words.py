@@ -139,14 +139,14 @@ def is_plain(answer: Mapping[str, Any]) -> bool:
 
 def value(answer: Mapping[str, Any]) -> str:
     """Return what an answer says, in one line."""
-    found, ends = answer["value"], answer["interval"]
-    if isinstance(found, Mapping):
-        return f"{len(found)} cells"
-    if found is None:
+    number_shown, ends = answer["value"], answer["interval"]
+    if isinstance(number_shown, Mapping):
+        return f"{len(number_shown)} cells"
+    if number_shown is None:
         return "no value shown"
-    if isinstance(found, (int, float)) and isinstance(ends, (list, tuple)):
-        return f"{number(found)}, between {number(ends[0])} and {number(ends[1])}"
-    return number(found)
+    if isinstance(number_shown, (int, float)) and isinstance(ends, (list, tuple)):
+        return f"{number(number_shown)}, between {number(ends[0])} and {number(ends[1])}"
+    return number(number_shown)
 
 
 def sentence(answer: Mapping[str, Any], asked: Mapping[str, Any], whose: str = "Your") -> str:
@@ -168,10 +168,14 @@ def example(columns: Sequence[Mapping[str, Any]]) -> str:
     'age > 0'
     """
     kinds = ("boolean", "integer", "number", "text", "date", "timestamp", "timestamptz")
-    one = min(columns, key=lambda column: kinds.index(column["kind"]))
-    name = one["name"] if one["name"].isascii() and one["name"].isidentifier() else f'"{one["name"]}"'
+    column_named = min(columns, key=lambda column: kinds.index(column["kind"]))
+    name = (
+        column_named["name"]
+        if column_named["name"].isascii() and column_named["name"].isidentifier()
+        else f'"{column_named["name"]}"'
+    )
     special = {"boolean": name, "text": f"{name} = 'x'"} | dict.fromkeys(kinds[4:], f"year({name}) > 2000")
-    return special.get(one["kind"], f"{name} > 0")
+    return special.get(column_named["kind"], f"{name} > 0")
 
 
 def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -192,8 +196,8 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("Private questions", "none: every answer is without noise"))
     else:
         each = "" if plain["spend"] is None else f", {cost(plain['spend'])} each unless asked otherwise"
-        kept = "in all" if plain["accounting"] == "filter" else "as the unit of an odometer"
-        rows.append(("Private questions", f"{cost(plain['privacy'])} {kept}{each}"))
+        counted = "in all" if plain["accounting"] == "filter" else "as the unit of an odometer"
+        rows.append(("Private questions", f"{cost(plain['privacy'])} {counted}{each}"))
     if plain.get("all_private"):
         rows.append(("Questions without noise", "none: everything that is released has noise"))
     if plain["holdout"] == "thresholdout":
@@ -203,10 +207,10 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
     free = "for the analyst who asked it" if plain["repeats"] == "asker" else "for everyone, who so learn of it"
     rows.append(("The same question again is free", free))
     for name, about in (plain.get("columns") or {}).items():
-        said = [f"{number(about['low'])} to {number(about['high'])}"] if "low" in about else []
-        said += [", ".join(map(str, about["categories"][:8]))] if "categories" in about else []
+        limits = [f"{number(about['low'])} to {number(about['high'])}"] if "low" in about else []
+        limits += [", ".join(map(str, about["categories"][:8]))] if "categories" in about else []
         more = max(0, len(about.get("categories", ())) - 8)
-        rows.append((f"Declared: {name}", "; ".join(said) + (f" and {more} more" if more else "")))
+        rows.append((f"Declared: {name}", "; ".join(limits) + (f" and {more} more" if more else "")))
     if plain["expires"] is not None:
         rows.append(("Until", plain["expires"][:16].replace("T", " ") + " UTC"))
     for board in plain.get("boards") or ():
@@ -287,15 +291,15 @@ def plain(guard: Guard, question: Mapping[str, Any], analyst: str) -> str:
 
 def alternatives(guard: Guard, question: Mapping[str, Any], analyst: str) -> list[Alternative]:
     """Return what would be admitted instead. Estimates spend nothing."""
-    found = []
+    alternatives_found = []
     for title, other in _candidates(guard, question, analyst):
         try:
             estimate = guard.estimate(other, analyst=analyst)
         except HoldfastError:
             continue
         if estimate.admitted:
-            found.append(Alternative(title, promise(estimate), other))
-    return found
+            alternatives_found.append(Alternative(title, promise(estimate), other))
+    return alternatives_found
 
 
 def promise(estimate: Estimate) -> str:
@@ -316,8 +320,8 @@ def promise(estimate: Estimate) -> str:
     good = "" if estimate.half_width is None else f", and is good to ±{width(estimate.half_width)}"
     if estimate.least_tolerance is not None:
         good += f" if the guess passes; ±{width(estimate.least_tolerance)} is the least to ask for"
-    said = [f"Costs {price}{good}.", *estimate.check_sentences(), *estimate.test_sentences(), estimate.advice]
-    return " ".join(filter(None, said))
+    sentences = [f"Costs {price}{good}.", *estimate.check_sentences(), *estimate.test_sentences(), estimate.advice]
+    return " ".join(filter(None, sentences))
 
 
 def _candidates(guard: Guard, question: Mapping[str, Any], analyst: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -367,17 +371,17 @@ def gauges(policy: Mapping[str, Any], remaining: Mapping[str, Any], share: float
     >>> gauges({"questions": 10, "privacy": None}, {"questions": 4})[0].words
     '4 of 10 left'
     """
-    found = []
+    meters = []
     if policy["questions"] is not None:
         most, left = int(round(policy["questions"] * share, 9)), remaining.get("questions", 0)
-        found.append(Gauge("Questions", left, most, f"{left:,} of {most:,} left", "Each new question takes one."))
+        meters.append(Gauge("Questions", left, most, f"{left:,} of {most:,} left", "Each new question takes one."))
     cap = policy["privacy"]
     if cap is not None and "spent" not in remaining and "mu" not in cap:  # a plan of means goes by questions alone
         name, sign = ("epsilon", "ε") if cap.get("epsilon") is not None else ("rho", "ρ")
         whole, left = cap[name] * share, remaining.get(name, 0.0)
         text = f"{sign} {left:.3g} of {whole:.3g} left"
-        found.append(Gauge("Privacy", left, whole, text, "Noisy answers spend it; checks do not."))
-    return found
+        meters.append(Gauge("Privacy", left, whole, text, "Noisy answers spend it; checks do not."))
+    return meters
 
 
 def failures(policy: Mapping[str, Any], progress: Mapping[str, Any]) -> Gauge | None:
@@ -465,9 +469,9 @@ def answers(ledger: Ledger, analyst: str, before: int | None = None) -> tuple[li
         end = before or len(seat_entries(ledger, analyst)) + 1
         mine, older = seat_page(ledger, analyst, _SHOWN, before=end)
         return [item(entry, state, own=True) for entry in reversed(mine)], older
-    found = ledger.page(_SHOWN + 1, before=before, newest=True, analyst=analyst, kind="answered")
-    shown = found[-_SHOWN:]
-    return [item(entry, state) for entry in reversed(shown)], shown[0].sequence if len(found) > _SHOWN else None
+    page = ledger.page(_SHOWN + 1, before=before, newest=True, analyst=analyst, kind="answered")
+    shown = page[-_SHOWN:]
+    return [item(entry, state) for entry in reversed(shown)], shown[0].sequence if len(page) > _SHOWN else None
 
 
 def item(entry: Entry, state: GuardState, beaten: bool = False, *, own: bool = False) -> dict[str, Any]:
@@ -525,24 +529,24 @@ def plain_stroke(place: float) -> dict[str, float]:
 
 def strip_points(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Answers as `pictures.strip` draws them, oldest first."""
-    found = []
-    for one in items:
-        answer = one["answer"]
+    points = []
+    for item in items:
+        answer = item["answer"]
         if answer is None:
             continue
-        low, high = one["scale"]
+        low, high = item["scale"]
         plain = "plain" if is_plain(answer) else "noisy"
         kind = {True: "passed", False: "failed", None: plain}[answer["details"].get("improved", answer["passed"])]
-        point: dict[str, Any] = {"kind": kind, "low": None, "high": None, "guess": None, "time": one["time"]}
+        point: dict[str, Any] = {"kind": kind, "low": None, "high": None, "guess": None, "time": item["time"]}
         ends = answer["interval"]
         if isinstance(ends, list) and len(ends) == 2 and high > low:
             point |= {"low": (ends[0] - low) / (high - low), "high": (ends[1] - low) / (high - low)}
-            if one["asked"].get("guess") is not None:
-                point["guess"] = (one["asked"]["guess"] - low) / (high - low)
+            if item["asked"].get("guess") is not None:
+                point["guess"] = (item["asked"]["guess"] - low) / (high - low)
         elif kind == "plain" and isinstance(answer["value"], float) and high > low:
             point |= plain_stroke((answer["value"] - low) / (high - low))
-        found.append(point)
-    return found[::-1][-_STRIP:]
+        points.append(point)
+    return points[::-1][-_STRIP:]
 
 
 def verdict(
@@ -557,21 +561,21 @@ def verdict(
     """
     if status != "open":
         return status_words(status)
-    shares = {one.name: 0.0 if one.whole <= 0 else one.left / one.whole for one in left}
+    shares = {gauge.name: 0.0 if gauge.whole <= 0 else gauge.left / gauge.whole for gauge in left}
     gone = [name.lower() for name, share in shares.items() if share <= 0]
     low = [name.lower() for name, share in shares.items() if 0 < share < 0.15]
     if gone:
         return f"Used up: {', '.join(gone)}."
     if low:
         return f"Nearly used up: {', '.join(low)}."
-    said = [
+    parts = [
         f"{name.lower()} asked now is good to ±{width(half_width)}"
         if half_width < _VACUOUS
         else f"{name.lower()} asked now would tell nothing about a proportion: ±{width(half_width)}"
         for name, half_width in sharp
     ]
-    said += [f"{name.lower()} would be refused" for name in refused]
-    text = "; ".join(said) or "questions are left"
+    parts += [f"{name.lower()} would be refused" for name in refused]
+    text = "; ".join(parts) or "questions are left"
     return f"{text[:1].upper()}{text[1:]}."
 
 
