@@ -320,7 +320,7 @@ class FinalResult:
 
 
 def _in_order(better: frozenset[tuple[str, str]]) -> list[list[str]]:
-    """The pairs in the order of their names; each name is compared with those that stand beside the same one."""
+    """The pairs in the order of their names; each name is compared with those that lost to the same one alone."""
     beaten: dict[str, list[str]] = {}
     for first, second in better:
         beaten.setdefault(first, []).append(second)
