@@ -15,7 +15,7 @@ can put off the end by asking.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -77,13 +77,15 @@ class Ending(Bound):
         so are the answers.
         """
         self._finals = progress.finals
-        self._look_back(list(ledger.entries(1)))
+        self._look_back(ledger.entries(1))
 
-    def _look_back(self, entries: Sequence[Entry]) -> None:
+    def _look_back(self, entries: Iterable[Entry]) -> None:
         """Read what the entries say. They are read once, so that all that follows goes by one moment."""
-        self._until = entries[-1].sequence if entries else 0
-        past = [] if self._finals else entries
-        self._past = [self._of(entry, self._schema) for entry in past if self._is_revealed(entry)]
+        self._until, self._past = 0, []
+        for entry in entries:
+            self._until = entry.sequence
+            if not self._finals and self._is_revealed(entry):
+                self._past.append(self._of(entry, self._schema))
 
     def _is_revealed(self, entry: Entry) -> bool:
         if entry.kind != "answered" or (self._analyst is not None and entry.analyst != self._analyst):
