@@ -54,8 +54,10 @@ def test_a_disk_that_takes_no_file_is_said_and_nothing_stays(
     if form:
         token = steward.headers.pop("authorization").removeprefix("Bearer ")
         page = steward.post("/sign-in", data={"token": token}).text
-        mark = page.partition('name="mark" value="')[2][:64]
-        done = steward.post("/samples", data={"mark": mark, "name": "x"}, files={"file": ("x.csv", PEOPLE.encode())})
+        mark = page.partition('name="csrf_token" value="')[2][:64]
+        done = steward.post(
+            "/samples", data={"csrf_token": mark, "name": "x"}, files={"file": ("x.csv", PEOPLE.encode())}
+        )
         assert done.status_code == 503, done.text
         return
     done = steward.post(

@@ -45,7 +45,7 @@ def rows(female: int = ROWS) -> bytes:
 def send(
     who: Visitor, guard: dict[str, Any], body: bytes, file: str = "p.csv", board: int = 0, **fields: str
 ) -> httpx.Response:
-    data = {"mark": who.mark, "board": fields.pop("called", BOARDS[board]["name"]), **fields}
+    data = {"csrf_token": who.csrf_token, "board": fields.pop("called", BOARDS[board]["name"]), **fields}
     return who.post(f"/guards/{guard['id']}/submissions", data=data, files={"file": (file, body)})
 
 
@@ -130,7 +130,7 @@ def test_wrong_files_cost_nothing(live: Live, people: dict[str, Visitor], guard:
 def test_whoever_does_not_reach_the_guard_finds_nothing(people: dict[str, Visitor], guard: dict[str, Any]) -> None:
     assert people["eve"].get(f"/guards/{guard['id']}/board").status_code == 404
     assert send(people["eve"], guard, rows(), guess="0.5").status_code == 404
-    forged = people["ann"].post(f"/guards/{guard['id']}/submissions", data={"mark": "0" * 64})
+    forged = people["ann"].post(f"/guards/{guard['id']}/submissions", data={"csrf_token": "0" * 64})
     assert forged.status_code == 403
 
 

@@ -74,8 +74,11 @@ def test_a_contest_from_submissions_to_the_signed_result(live: Live, guard: dict
         assert "Hold the final" not in seen
         assert visitor.get(f"/guards/{guard['id']}/result").status_code == 404
         form = {"board": "income", "phase": "1", "default": "best"}
-        assert visitor.post(f"/guards/{guard['id']}/final", data=form | {"mark": visitor.mark}).status_code == 403
-        form["mark"] = host.mark
+        assert (
+            visitor.post(f"/guards/{guard['id']}/final", data=form | {"csrf_token": visitor.csrf_token}).status_code
+            == 403
+        )
+        form["csrf_token"] = host.csrf_token
         unsure = host.post(f"/guards/{guard['id']}/final", data=form)
         assert "The final was not held." in unsure.text
         held = host.post(f"/guards/{guard['id']}/final", data=form | {"sure": "yes"})

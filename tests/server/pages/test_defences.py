@@ -49,7 +49,7 @@ class Pages:
 def fill(who: TestClient, address: str, **fields: str) -> Any:
     found = MARK.search(who.get("/").text)
     assert found is not None
-    return who.post(address, data={"mark": found[1]} | fields)
+    return who.post(address, data={"csrf_token": found[1]} | fields)
 
 
 @pytest.fixture(scope="module")

@@ -98,7 +98,7 @@ def test_the_api_and_what_machines_read_never_answer_with_pages(small: Live) -> 
 def test_a_form_that_is_too_large_is_a_page_with_a_way_back(small: Live) -> None:
     with Visitor(small.url, small.steward_token) as steward:
         files = {"file": ("rows.csv", b"a,b\n" + b"1,2\n" * 2000)}
-        data = {"mark": steward.mark, "name": "large"}
+        data = {"csrf_token": steward.csrf_token, "name": "large"}
         done = steward.post("/samples", data=data, files=files, headers=PERSON)
         check(done, True, 413, "too-large", "The body must have at most 4096 bytes")
         assert 'href="/"' in done.text

@@ -27,7 +27,7 @@ def reader(live: Live) -> Iterator[Visitor]:
 
 
 def up(who: Visitor, name: str, body: bytes, file: str = "audit.json", **more: str) -> httpx.Response:
-    return who.post("/reports", data={"mark": who.mark, "name": name} | more, files={"file": (file, body)})
+    return who.post("/reports", data={"csrf_token": who.csrf_token, "name": name} | more, files={"file": (file, body)})
 
 
 def test_from_upload_to_deletion(steward: Visitor, reader: Visitor) -> None:
@@ -53,7 +53,7 @@ def test_from_upload_to_deletion(steward: Visitor, reader: Visitor) -> None:
     for act in ("publish", "withdraw", "delete"):
         assert reader.fill(f"{at}/{act}", sure="yes").status_code == 403
     assert up(reader, "mine", file_of()).status_code == 403
-    assert steward.post(f"{at}/withdraw", data={"mark": "0" * 64}).status_code == 403
+    assert steward.post(f"{at}/withdraw", data={"csrf_token": "0" * 64}).status_code == 403
     assert "Only stewards see it." in steward.fill(f"{at}/withdraw").text
     assert steward.fill(f"{at}/delete").status_code == 422, "a box says that it is meant"
     assert steward.get(at).status_code == 200

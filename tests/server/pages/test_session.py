@@ -80,7 +80,7 @@ def test_a_session_ends_with_its_token(live: Live) -> None:
 
 def test_signing_out(live: Live) -> None:
     with Visitor(live.url, issue(live, "leaver")["token"]) as visitor:
-        assert visitor.post("/sign-out", data={"mark": "0" * 64}).status_code == 403
+        assert visitor.post("/sign-out", data={"csrf_token": "0" * 64}).status_code == 403
         assert "Sign out" in visitor.get("/").text
         assert "Your token" in visitor.fill("/sign-out").text
         assert COOKIE not in visitor.cookies
@@ -101,14 +101,14 @@ def test_forms_of_other_sites_change_nothing(live: Live, steward: Visitor, guard
         {"Sec-Fetch-Site": "same-site"},
         {"Origin": "https://evil.example"},
     ):
-        assert steward.post(pause, data={"mark": steward.mark}, headers=headers).status_code == 403
+        assert steward.post(pause, data={"csrf_token": steward.csrf_token}, headers=headers).status_code == 403
         assert (
             send("POST", live.url + "/sign-in", data={"token": live.steward_token}, headers=headers).status_code == 403
         )
     with Visitor(live.url, issue(live, "x", "steward")["token"]) as another:
-        marks = ("", "0" * 64, "ü", another.mark)
+        marks = ("", "0" * 64, "ü", another.csrf_token)
     for mark in marks:
-        assert steward.post(pause, data={"mark": mark}).status_code == 403
+        assert steward.post(pause, data={"csrf_token": mark}).status_code == 403
     assert steward.post(pause).status_code == 403
     with live.client() as api:
         assert api.get(f"/api/v1/guards/{guard['id']}").json()["status"] == "open"
@@ -260,11 +260,11 @@ def test_wrong_input_is_said_on_the_page(steward: Visitor, ann: Visitor, guard: 
         == 400
     )
     files = {"file": ("../../evil.csv", b"a,b\n1,2\n")}
-    up = steward.post("/samples", data={"mark": steward.mark, "name": "up"}, files=files)
+    up = steward.post("/samples", data={"csrf_token": steward.csrf_token, "name": "up"}, files=files)
     assert up.status_code == 200
     assert not (live.folder.parent / "evil.csv").exists()
     for name, content in (("x.exe", b"a\n1\n"), ("x.csv", b""), ("x.parquet", b"PAR1")):
         bad = steward.post(
-            "/samples", data={"mark": steward.mark, "name": f"bad {name}"}, files={"file": (name, content)}
+            "/samples", data={"csrf_token": steward.csrf_token, "name": f"bad {name}"}, files={"file": (name, content)}
         )
         assert bad.status_code == 422, name

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import httpx
 
-MARK = re.compile(r'name="mark" value="([0-9a-f]{64})"')
+MARK = re.compile(r'name="csrf_token" value="([0-9a-f]{64})"')
 
 
 class Visitor(httpx.Client):
@@ -15,20 +15,20 @@ class Visitor(httpx.Client):
 
     def __init__(self, url: str, token: str | None = None) -> None:
         super().__init__(base_url=url, timeout=60, follow_redirects=True)
-        self.mark = ""
+        self.csrf_token = ""
         if token is not None:
             page = self.post("/sign-in", data={"token": token})
             assert page.status_code == 200, page.text
             found = MARK.search(page.text)
             assert found is not None
-            self.mark = found[1]
+            self.csrf_token = found[1]
 
     def __enter__(self) -> Self:  # it is open already: signing in was its first request
         return self
 
     def fill(self, address: str, **fields: str) -> httpx.Response:
         """Send a form of this session."""
-        return self.post(address, data={"mark": self.mark} | fields)
+        return self.post(address, data={"csrf_token": self.csrf_token} | fields)
 
 
 def links(text: str) -> set[str]:

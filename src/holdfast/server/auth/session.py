@@ -1,4 +1,4 @@
-"""Who is signed in: a cookie that names a token's id and is sealed, and a mark in every form that only we can make.
+"""Who is signed in: a sealed cookie that names a token's id, and in every form a CSRF token that only we can make.
 
 The cookie does not hold the token. Its seal is made with a key that follows from the server's signing key and from the
 token's stored hash, so that all workers agree without keeping anything, and a copy of the database alone is no way in.
@@ -33,10 +33,10 @@ _DOMAIN = b"holdfast pages: the key that seals sessions, version 1"
 
 @dataclass(frozen=True)
 class SignedIn:
-    """Whoever a page is for, and the mark that their forms carry."""
+    """Whoever a page is for, and the CSRF token that their forms carry."""
 
     caller: Caller
-    mark: str
+    csrf_token: str
 
 
 class Sessions:
@@ -135,9 +135,9 @@ def require_same_site(request: Request) -> None:
         raise Problem("forbidden", "this form came from another site")
 
 
-def require_mark(session: SignedIn, mark: object) -> None:
-    """Refuse a form that does not carry the session's mark."""
-    if not isinstance(mark, str) or not hmac.compare_digest(mark.encode(), session.mark.encode()):
+def require_csrf_token(session: SignedIn, sent: object) -> None:
+    """Refuse a form that does not carry the CSRF token of the session."""
+    if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), session.csrf_token.encode()):
         raise Problem("forbidden", "this form is older than the session; load the page again and repeat it")
 
 

@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from holdfast import __version__
 from holdfast.errors import HoldfastError
 from holdfast.guard.questions.words import number
-from holdfast.server.auth.session import SignedIn, require_mark, require_same_site, signed_in
+from holdfast.server.auth.session import SignedIn, require_csrf_token, require_same_site, signed_in
 from holdfast.server.demo.analysts import STORY
 from holdfast.server.http import API, CODES, FREE, Problem, problem_of
 from holdfast.server.pages import pictures, words
@@ -131,7 +131,7 @@ def show(request: Request, template: str, status: int = 200, **values: Any) -> H
     base = {
         "request": request,
         "me": None if session is None else session.caller,
-        "mark": "" if session is None else session.mark,
+        "csrf_token": "" if session is None else session.csrf_token,
         "tour": request.app.state.tour,
         "provider": _provider(request),
     }
@@ -228,7 +228,7 @@ async def form_of(request: Request, session: SignedIn) -> FormData:
     """A form that came from a page of this session. Nothing is read of one that another site sent."""
     require_same_site(request)
     form = await request.form(max_files=1, max_fields=_MOST_FIELDS)
-    require_mark(session, form.get("mark"))
+    require_csrf_token(session, form.get("csrf_token"))
     return form
 
 

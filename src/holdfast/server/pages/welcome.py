@@ -12,7 +12,7 @@ from holdfast.guard.stewarding import DAMAGED
 from holdfast.server.auth.session import (
     SignedIn,
     clear_cookie,
-    require_mark,
+    require_csrf_token,
     require_same_site,
     set_cookie,
     sign_in,
@@ -77,7 +77,7 @@ async def sign_out(request: Request) -> Response:
     """Take the cookie back."""
     session = await member(request)
     require_same_site(request)
-    require_mark(session, field(await request.form(max_files=0, max_fields=4), "mark"))
+    require_csrf_token(session, field(await request.form(max_files=0, max_fields=4), "csrf_token"))
     response = go("/")
     clear_cookie(request, response)
     return response
