@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -207,3 +207,14 @@ def test_wrong_input_is_refused_by_name() -> None:
         arguments = {"n": 1000, "questions": 5, "beta": 0.05, "rate": 0.1} | {name: value}
         with pytest.raises(InvalidParameter, match=name):
             interval.sign_comparison_rates(**arguments)  # type: ignore[arg-type]
+
+
+def test_cells_whose_far_levels_never_fit_have_no_width() -> None:
+    """With next to nothing left to the far levels and 10**18 rows, 80 steps outwards do not reach a level of 1."""
+    plan = replace(rates.rate_plan(10**18, 3, 0.05, 1e-6), log_far=-1e30)
+    start = np.full(240, 10.0), np.ones(240)
+    widths, _, factors = plan._solved(1, 0.0, start)
+    assert np.isinf(widths).all()
+    assert np.isfinite(factors).all()
+    fits, _, _ = replace(plan, log_far=-60.0)._solved(1, 0.0, start)
+    assert np.isfinite(fits).all()

@@ -272,6 +272,8 @@ class RatePlan:
             if not short.any():
                 break
             reach = np.where(short, reach * 1.25, reach)  # up to a first level of 1, above which there is nothing far
+        else:  # no half-width is proved there
+            a = np.where(short, math.inf, a)
         return a, reach, g(first(a)) * _SAFETY
 
     def _start(self, question: int) -> tuple[Array, Array]:
