@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, log_ndtr, ndtr
 
@@ -21,6 +22,8 @@ from holdfast.bounds.holdout.coded_threshold import coded_plan, log_patterns
 from holdfast.bounds.interval import signs
 from holdfast.bounds.interval.open_end import open_plan
 from holdfast.bounds.interval.width import Width
+
+Array = NDArray[np.float64]
 
 
 def least(function, low: float, high: float, points: int) -> float:  # type: ignore[no-untyped-def]
@@ -199,8 +202,11 @@ def test_the_clock_by_enumeration() -> None:
             assert beyond <= math.exp(-slack)
 
 
-def _worst_case(random: np.random.Generator) -> float:
-    """P(an answer is off by tau)/bound: rows on 4 points, a first question, then the best of all 14 second ones."""
+def _worst_case(random: np.random.Generator, k: int) -> float:
+    """P(an answer is off by tau)/bound: rows on 4 points, a first question, then the best of all 14 later ones.
+
+    By dynamic programming over the answers of two or three questions.
+    """
     questions = np.array(list(itertools.product([0.0, 1.0], repeat=4)))[1:-1]
     n, law = int(random.integers(2, 9)), random.dirichlet(np.full(4, random.choice([0.5, 2.0, 10.0])))
     sigma, eps = math.exp(random.uniform(math.log(0.08), 0.0)), random.uniform(0.05, 0.3)
@@ -215,13 +221,26 @@ def _worst_case(random: np.random.Generator) -> float:
     )
     bad = ndtr((off - tau) / sigma) + ndtr((-off - tau) / sigma)
     worst = 0.0
-    for i in random.permutation(14)[:3]:
-        answers = np.linspace(-8 * sigma, 1 + 8 * sigma, 300)
-        density = np.exp(-(((answers[:, None] - means[:, i]) / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
-        later = (density * chance @ bad).max(axis=1) * (np.abs(answers - truth[i]) <= tau)
-        worst = max(worst, float(bad[:, i] @ chance) + float(later.sum()) * (answers[1] - answers[0]))
+    answers = np.linspace(-8 * sigma, 1 + 8 * sigma, 300 if k == 2 else 90)
+    step = answers[1] - answers[0]
+    # the density of an answer at each sample, 0 where the answer is off already
+    densities = np.exp(-(((answers[:, None, None] - means) / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
+    densities *= np.abs(answers[:, None, None] - truth) <= tau
+
+    def rest(weights: Array, left: int) -> Array:
+        """For each row of weights of the samples, how likely the best of the questions left are to go wrong."""
+        best = weights @ bad
+        if left > 1:
+            for i in range(14):
+                later = rest((weights[:, None, :] * densities[:, :, i]).reshape(-1, chance.size), left - 1)
+                best[:, i] += later.reshape(len(weights), -1).sum(axis=1) * step
+        return np.asarray(best.max(axis=1))
+
+    for i in random.permutation(14)[: 5 - k]:
+        later = rest(chance * densities[:, :, i], k - 1)
+        worst = max(worst, float(bad[:, i] @ chance) + float(later.sum()) * step)
     s2, total, clock = n * sigma * sigma, 0.0, 0.0
-    for j in range(2):
+    for j in range(k):
         log = log_kappa_least((tau - eps) * math.sqrt(n), s2, 1.0, clock, j)
         total += math.exp(min(log + rate((j / (4 * s2) + 1 / s2) / n) * (clock + 1 / s2), 50.0))
         clock += 1 / (4 * s2)
@@ -229,8 +248,9 @@ def _worst_case(random: np.random.Generator) -> float:
     return worst / bound if bound < 1 else 0.0
 
 
-def test_the_whole_bound_on_exact_adaptive_cases() -> None:
+@pytest.mark.parametrize(("k", "cases"), [(2, 40), (3, 15)])
+def test_the_whole_bound_on_exact_adaptive_cases(k: int, cases: int) -> None:
     """With `g = 2`, no levels and the exact `p_eps` of the case, as in the simplest form of the theorem."""
     random = np.random.default_rng(25)
-    ratios = [_worst_case(random) for _ in range(40)]
+    ratios = [_worst_case(random, k) for _ in range(cases)]
     assert 0.05 < max(ratios) < 1

@@ -209,7 +209,7 @@ def open_plan(n: int, beta: float, tuned_for: int) -> OpenPlan:
 @theorem(
     "interval.sign-comparison-open",
     statement="Half-width of question number j of an open end of adaptive means: Theorem D as an odometer.",
-    source="Holdfast: Theorem D, odometer form (docs/papers/adaptive-widths.md), not refereed",
+    source="Holdfast: Theorem D, odometer form (docs/papers/adaptive-widths.md), derived twice, not refereed",
     conditions="rows independent and identically distributed; noise and beta fixed in advance; Gaussian noise; means "
     "of [0,1] values; nothing else computed from the rows is released; any number of questions",
     unit="half-width",
