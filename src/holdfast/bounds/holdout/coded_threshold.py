@@ -70,6 +70,12 @@ class CodedPlan:
         How far that mean may be on the wrong side of a guess that passes.
     values : Width
         The noise and the half-width of the values, for `reserved` rows and as many questions as failures.
+
+    Examples
+    --------
+    >>> plan = coded_plan(1000, 100, 5, 0.05, 0.1)
+    >>> plan.explored + plan.reserved, plan.values.questions, plan.accuracy == max(plan.pass_width, plan.values.value)
+    (1000, 5, True)
     """
 
     explored: int
