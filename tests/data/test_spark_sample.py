@@ -239,15 +239,23 @@ def test_what_the_other_engines_refuse_is_not_read_in_another_way(spark_session:
     for folder in (linked, uneven / "year=1", uneven / "year=2" / "month=3"):
         folder.mkdir(parents=True)
         rows.write_parquet(folder / "a.parquet")
+    noted = tmp_path / "noted"
+    (noted / "metadata").mkdir(parents=True)
+    (noted / "metadata" / "v1.metadata.json").write_text("{}")
+    rows.write_parquet(noted / "a.parquet")
     os.link(linked / "a.parquet", linked / "b.parquet")
     for place, said in (
         (deleted, "must not be a table of Delta Lake with deletion vectors"),
         (emptied, "must have at least one row"),
         (linked, "must name each file once"),
         (uneven, "same columns in the names of the folders"),
+        (f"file://{emptied}", "must not be the folder of a table of delta"),  # as one of a store that Spark alone knows
+        (f"file://{noted}", "must not be the folder of a table of iceberg"),
     ):
         with pytest.raises(InvalidParameter, match=said):
             table(place, engine="spark", session=spark_session)
+    with table(f"file://{uneven / 'year=1'}", engine="spark", session=spark_session) as sample:
+        assert sample.measure([Count("x > 1")]) == [(2,)]
 
 
 def test_columns_that_folders_hold_are_those_of_the_other_engines(spark_session: SparkSession, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Self
@@ -112,6 +112,8 @@ class SparkSample(Sample):
                 files, watched = _local(source, running)
                 given = [source] if isinstance(source, (str, Path)) else source
                 paths = [str(one) for one in given] if files is None else files.names
+                if files is None:
+                    _check_no_table(running, paths)
                 frame = _read(running, paths, files)
             types: dict[str, Any] = dict(frame.dtypes)
             raw = {name: _TYPES.get(type_.partition("(")[0]) for name, type_ in types.items()}
@@ -296,6 +298,21 @@ def _local(source: str | Path | Sequence[str | Path], session: SparkSession) -> 
     return files, files
 
 
+def _check_no_table(session: SparkSession, paths: Sequence[str]) -> None:
+    """Refuse a table of Delta Lake or Iceberg that Spark alone can see: as Parquet it has the rows of all versions."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    for path in paths:
+        for format, log in (("delta", "_delta_log"), ("iceberg", "metadata/*.metadata.json")):
+            with suppress(PySparkException, Py4JError):  # there is none, or a file that has nothing below it
+                _ = session.read.text(f"{path.rstrip('/')}/{log}").schema
+                raise InvalidParameter(
+                    f"source must not be the folder of a table of {format}, of which Spark would read the files of "
+                    f"every version; give the table as a data frame: session.read.format({format!r}).load(...)"
+                )
+
+
 def _read(session: SparkSession, paths: Sequence[str], files: Files | None) -> DataFrame:
     """Parquet files; those of this machine with the columns that the names of their folders hold, as elsewhere."""
     if files is None or not files.held:
@@ -365,7 +382,7 @@ def _session(given: SparkSession | str | None) -> SparkSession:
 def _reading(files: Files | None = None) -> Iterator[None]:
     """The files as they were opened, before and after; every error of Spark as one that reveals nothing about rows."""
     import pyarrow as pa
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
