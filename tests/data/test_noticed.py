@@ -244,6 +244,24 @@ def test_what_stays_the_same_is_answered(place: Place) -> None:
             assert sample.fold(["x"], int, lambda total, batch: total + len(batch["x"][0])) == len(ROWS)
 
 
+@pytest.mark.parametrize("kind", ["numpy", "polars", "pandas", "arrow", "lazy"])
+def test_what_happens_to_rows_in_memory_does_not_reach_a_sample(kind: str) -> None:
+    """They are copied when the sample is opened."""
+    made = frame(ROWS)
+    arrays = {"x": made["x"].to_numpy().copy(), "s": made["s"].to_numpy().copy()}
+    source: Any = {"numpy": arrays, "polars": made, "pandas": made.to_pandas(), "arrow": made.to_arrow()}.get(kind)
+    with (
+        hf.data.table(made.lazy() if kind == "lazy" else source, engine="numpy" if kind == "numpy" else None) as sample,
+        hf.data.table(frame(ROWS)) as reference,
+    ):
+        arrays["x"][:] = 0.0
+        made[0, "x"] = 99.0
+        if kind == "pandas":
+            source["x"] = 0.0
+        assert sample.fingerprint() == reference.fingerprint()
+        assert sample.measure(ASKED) == reference.measure(ASKED)
+
+
 class TestViews:
     """A view shows what it computes now: rows of the same unchanged file may be others with every question."""
 
