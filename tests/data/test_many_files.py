@@ -454,6 +454,17 @@ def test_a_relative_path_means_the_same_from_everywhere(
         sample.close()
 
 
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_capital_letters_at_the_end_of_a_name(tmp_path: Path, engine: Any) -> None:
+    for folder in (tmp_path / "plain", tmp_path / "named" / "year=1"):
+        folder.mkdir(parents=True)
+        pl.DataFrame({"x": [1]}).write_parquet(folder / "A.PARQUET")
+        pl.DataFrame({"x": [2, 3]}).write_parquet(folder / "b.parquet")
+    for source in (tmp_path / "plain", f"{tmp_path}/plain/*", tmp_path / "named"):
+        with hf.data.table(source, engine=engine) as sample:
+            assert sample.n == 3
+
+
 def test_files_of_a_list_share_the_folders_that_they_begin_with(tmp_path: Path) -> None:
     """Not those further down that happen to be called alike."""
     for year in (1, 2):

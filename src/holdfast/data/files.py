@@ -321,7 +321,7 @@ def _is_hive(name: str) -> bool:
     if not os.path.isdir(name):
         return False
     inside = [one for one in os.scandir(name) if not _is_hidden(one.name + "/" * one.is_dir())]
-    return not any(one.name.endswith(".parquet") for one in inside) and any(
+    return not any(one.name.lower().endswith(".parquet") for one in inside) and any(
         one.is_dir() and "=" in one.name for one in inside
     )
 
@@ -386,8 +386,8 @@ def _here(name: str, deep: bool) -> State:
             base = _before(name)
             listed = [path for path in glob.glob(name, recursive=True) if not _is_hidden(path.removeprefix(base))]
         elif os.path.isdir(name):
-            pattern = "**/*.parquet" if deep else "*.parquet"
-            listed = [str(path) for path in Path(name).glob(pattern) if not _is_hidden(str(path.relative_to(name)))]
+            found = [path for path in Path(name).glob("**/*" if deep else "*") if path.suffix.lower() == ".parquet"]
+            listed = [str(path) for path in found if not _is_hidden(str(path.relative_to(name)))]
         else:
             listed = [name]
         stats = [(path, os.stat(path)) for path in sorted(listed) if os.path.isfile(path)]
