@@ -7,7 +7,8 @@ probability is split, by a rule that is fixed before the rows are read, over wha
 - *winner*: an interval for the best one. Its lower limit is at half of the level divided by the number `m` of
   finalists, since the winner is not a fixed question. Its upper limit is the largest of the upper limits of all
   finalists at half of the level, not divided: that of the truly best one, which is a fixed question, holds its mean,
-  and so every mean;
+  and so every mean. For 0/1 values the division of the level goes by how near the best value is
+  (`holdout.intervals.winner`), so that Bonferroni's interval is not shorter;
 - *loss*: what the choice may have lost against the truly best one, at most the largest of the `m - 1` paired upper
   limits against the winner, each at the level divided by `m - 1`: the truly best one is fixed, so there are `m - 1`
   pairs with it;
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.bounds.numerics.exact import down, up
 from holdfast.bounds.one_question.known_predictions import unlike_rows
 from holdfast.bounds.one_question.means import Limits, Side, blaker, clopper_pearson
 from holdfast.core import arguments
@@ -33,6 +35,7 @@ from holdfast.errors import InvalidParameter
 from holdfast.holdout.intervals.betting import Bets
 from holdfast.holdout.intervals.paired import MixtureBets
 from holdfast.holdout.intervals.procedure import Procedure, order
+from holdfast.holdout.intervals.winner import LARGEST, winner_limits
 from holdfast.holdout.ranks import (
     Forecast,
     Ranks,
@@ -370,10 +373,15 @@ def decide_final(
         share = at["intervals"] - math.log(count)
         interval = {name: finalists.limits(i, share, "both", alike) for i, name in enumerate(names)}
     winner_interval = None if interval is None else interval[names[best]]
+    near = False
     if "winner" in at:
-        winner_interval = _winner_interval(finalists, best, at["winner"], greater_is_better, alike)
+        winner_interval, near = _winner_interval(
+            finalists, best, at["winner"], at.get("loss", -math.inf), greater_is_better, alike
+        )
     loss: float | None = None
-    if "loss" in claimed:
+    if "loss" in claimed and near and winner_interval is not None:
+        loss = 0.0 if count == 1 else winner_interval[1] - winner_interval[0]  # all means are below the upper limit
+    elif "loss" in claimed:
         loss = 0.0
         for other in range(count):
             if other != best:
@@ -405,10 +413,20 @@ def best_of(means: Array, greater_is_better: bool) -> int:
 
 
 def _winner_interval(
-    finalists: Finalists, best: int, log_share: float, greater_is_better: bool, alike: bool
-) -> tuple[float, float]:
-    """An interval of the best finalist: one limit pays for having chosen it, the other does not."""
+    finalists: Finalists, best: int, log_share: float, log_loss: float, greater_is_better: bool, alike: bool
+) -> tuple[tuple[float, float], bool]:
+    """An interval of the best finalist, and whether its length is what is claimed about the loss.
+
+    One limit pays for having chosen the winner, the other does not.
+    """
     half, count = log_share - math.log(2), finalists.count
+    if count == 1:
+        return finalists.limits(best, log_share, "both", alike), False
+    if finalists.ones is not None and alike and max(log_share, log_loss) <= LARGEST:
+        n, ones = finalists.n, int(finalists.ones[best])
+        found = winner_limits(ones if greater_is_better else n - ones, n, count, log_share, log_loss)
+        ends = (found.low, found.high) if greater_is_better else (down(1 - found.high), up(1 - found.low))
+        return (max(0.0, ends[0]), min(1.0, ends[1])), found.near
     chosen = half - math.log(count)
     everyone = range(count)
     if greater_is_better:
@@ -417,7 +435,7 @@ def _winner_interval(
     else:
         lower = min(finalists.limits(i, half, "lower", alike)[0] for i in everyone)
         upper = finalists.limits(best, chosen, "upper", alike)[1]
-    return lower, max(lower, upper)
+    return (lower, max(lower, upper)), False
 
 
 def pair_forecast(columns: Array, n: int, log_level: float) -> Forecast | None:

@@ -20,6 +20,7 @@ from holdfast.errors import InvalidParameter
 from holdfast.holdout.error_budget import Course, ErrorBudget, log_cell_weight, reserve_parts
 from holdfast.holdout.final import CONTEST_SPLIT
 from holdfast.holdout.intervals.mean import ROOM
+from holdfast.holdout.intervals.winner import winner_limits
 
 NAMES = ("fixed", "rounds", "checks", "contest", "pairs")
 _APPLIES: dict[str, tuple[str, ...]] = {
@@ -159,11 +160,13 @@ class _Use:
         return (high - low) / 2
 
     def winner(self, log_level: float, finalists: int, n: int | None = None) -> float:
-        """Half of the winner's interval: one limit pays for the choice, the other does not."""
-        part = _WINNER if finalists > 1 else 1.0  # by a choice among one nothing is lost
-        level = log_level + math.log(part) - math.log(2)
-        lower = self.half_width(level - math.log(finalists), n, "lower")
-        return (lower + self.half_width(level, n, "upper")) / 2
+        """Half of the winner's interval, where the loss of the choice is claimed too."""
+        rows = self.n if n is None else n
+        if finalists == 1:  # by a choice among one nothing is lost
+            return self.final(log_level, rows)
+        parts = log_level + math.log(_WINNER), log_level + math.log(_LOSS)
+        limits = winner_limits(round(self.guess * rows), rows, finalists, *parts)
+        return (limits.high - limits.low) / 2
 
     def gap_at_most(self, log_level: float) -> float:
         """Return the upper limit at a level of the gap between two models that are equally good on the rows."""
