@@ -339,3 +339,12 @@ def test_one_finalist_loses_nothing_by_the_choice_and_has_the_whole_level():
     fixed = blaker(850, 1000, math.log(BETA))
     assert result.loss_at_most == 0.0
     assert result.winner_interval == pytest.approx((fixed.low, fixed.high), abs=1e-9)
+
+
+def test_a_revealed_sign_test_is_shown_in_direction_only():
+    """What it certified is on which side of 0 the difference lies: one half of the range says no more."""
+    holdout = hf.ReusableHoldout(1000, questions=5)
+    holdout.compare(np.arange(1000) < 800, np.arange(1000) < 650)
+    (exact,) = holdout.close()
+    assert exact.interval == (0.0, 1.0)
+    assert str(exact).startswith("passed: 0.15 in direction only (holdout.error-allocation")

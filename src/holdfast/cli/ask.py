@@ -350,6 +350,8 @@ def _revealed(details: Any) -> list[tuple[str, object]]:
             continue
         value = f"{line['value']:.6g}" if isinstance(line["value"], float) else str(line["value"])
         where = "" if line["interval"] is None else f" in {_ends(line['interval'])}"
+        if where and line.get("direction_only"):
+            where = ", in direction only"
         rows.append((f"entry {line['sequence']} exactly", value + where))
     return rows
 

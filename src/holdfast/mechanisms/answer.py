@@ -45,10 +45,18 @@ class Answer:
 
     def __str__(self) -> str:
         head = "" if self.passed is None else f"{self._words[0] if self.passed else self._words[1]}"
-        if self.passed and self._words[0] == "passed" and (words := confirmed_words(self.value, self.interval)):
+        one_side = self.value is not None and self.guarantee.parameters.get("interval") == "sign-test"
+        if (
+            self.passed
+            and self._words[0] == "passed"
+            and not one_side
+            and (words := confirmed_words(self.value, self.interval))
+        ):
             head += f" ({words})"
         head += ": " if head else ""
         where = "" if self.interval is None else f"in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
+        if where and one_side:
+            where = "in direction only"  # the interval is one side of the range
         return "; ".join(filter(None, (f"{head}{value_words(self.value, where)} ({self.guarantee})", self.price)))
 
     @property

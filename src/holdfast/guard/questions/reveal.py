@@ -156,6 +156,8 @@ class Ending(Bound):
     def _line(self, past: Past, measured: Measured, transaction: Any) -> dict[str, Any]:
         answer, entry = past.entry.body["answer"], past.entry
         line: dict[str, Any] = {"sequence": number_of(entry), "value": answer["value"], "interval": answer["interval"]}
+        if answer["guarantee"]["parameters"].get("interval") == "sign-test":  # the interval is one side of the range
+            line["direction_only"] = True
         exact: Mapping[str, Any] | None = None
         if past.bound is not None:
             found = past.bound.reveal(past.bound.prepare(list(measured), self._n), self._n, past.log_share)
