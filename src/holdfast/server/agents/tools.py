@@ -488,9 +488,9 @@ class Tools:
         return Tool(
             "submit",
             "Have predictions scored",
-            f"Score what you predict. Give one of: {' '.join(sentences)} `guess` is the score on data of your own; if it "
-            "is about right, scoring costs next to nothing. Do not guess from earlier scores of the same submission. It "
-            "spends budget, unless it was submitted before.",
+            f"Score what you predict. Give one of: {' '.join(sentences)} `guess` is the score on data of your own; if "
+            "it is about right, scoring costs next to nothing. Do not guess from earlier scores of the same "
+            "submission. It spends budget, unless it was submitted before.",
             _takes((), **takes, key=_KEY),
             False,
         )
