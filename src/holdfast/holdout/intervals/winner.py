@@ -13,7 +13,7 @@ level at every `p_b`, as one where the part for lower limits does not fall in `p
 - *far from 1* the lower limit has about half of the level, divided by `m`, and the upper limit has the rest undivided;
 - *near 1* there is nothing to gain above, and lower limits need everything: there Blaker's intervals at the level
   divided by `m` are used, which are Bonferroni's;
-- *in between* the part for lower limits rises from one half to 86%.
+- *in between* the part for lower limits rises from one half to three quarters.
 
 Near and far are counted in expected failures, `n (1 - p)`. What the choice may have lost has a level of its own where
 the upper limit is far from 1. Where it is near, the loss is at most the length of the interval, since `b` is below its
@@ -38,7 +38,7 @@ LARGEST = math.log(0.1)
 _FEW_ROWS, _ROWS_OF_ALL = 60, 300
 _NEAR, _NO_LOSS, _FEW_NEAR = 3.0, 28.0, 60.0
 """Expected failures beyond `ln(m / level)` up to which all is near, and up to which the loss has no level."""
-_PARTS = ((3.0, 0.86), (14.0, 0.72), (24.0, 0.67), (45.0, 0.62), (120.0, 0.5))
+_PARTS = ((3.0, 0.74), (9.0, 0.68), (20.0, 0.66), (45.0, 0.63), (90.0, 0.5))
 _FEW_PARTS = ((60.0, 0.62), (260.0, 0.5))
 """Expected failures beyond `ln(m / level)` and the part of the level for lower limits; the second where there is little
 to gain."""
