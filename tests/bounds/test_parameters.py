@@ -65,6 +65,7 @@ DOMAINS: dict[str, dict[str, Any]] = {
     "HalfWidth": {"at_least": 1e-09, "at_most": 1},
     "Accuracy": {"at_least": 1e-50, "below": 1},
     "DeviationSize": {"above": 0},
+    "SharpTolerance": {"above": 0, "below": 2},
     "Tolerance": {"above": 0, "at_most": 2},
     "Bits": {"at_least": 0},
     "MaxInformationBits": {"above": -math.inf, "infinite": True},

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 import holdfast as hf
 from holdfast.cli.main import run
+from holdfast.holdout.intervals.winner import winner_limits
 
 ISSUE = "plan --n 10000 --questions 1000 --failures 10 --confidence 0.95"
 
@@ -171,9 +173,9 @@ def test_rounds_are_planned_as_they_come_out(reserve: str, capsys: pytest.Captur
     columns = np.zeros(4000, dtype=bool)
     columns[np.flatnonzero(rows)[: round(0.85 * rows.sum())]] = True
     if not said["policy"]["reserve"]:  # each winner is one of eight that could not be told apart
-        level, ones = 0.9 * 0.05 * 8.0**-3, 3400
-        low, high = beta.ppf(level / 2 / 3, ones, 601), beta.isf(level / 2, ones + 1, 600)
-        assert said["half_width"] == pytest.approx((high - low) / 2, rel=1e-6)
+        parts = (math.log(part * 0.05) - 3 * math.log(8) for part in (0.9, 0.1))
+        limits = winner_limits(3400, 4000, 3, *parts)
+        assert said["half_width"] == pytest.approx((limits.high - limits.low) / 2, rel=1e-6)
         assert said["half_width"] == said["more"]["final_on_all_rows"]
         assert said["more"]["final_if_winners_were_expected"] < said["half_width"]
         assert said["more"]["on_all_rows_with_one_round_more"] > said["half_width"]

@@ -95,7 +95,7 @@ def test_failed_check_exits_1_with_one_line(
         (["nope"], "no experiment is called 'nope'; there are good, bad and all"),
         (["good", "nope"], "no experiment is called 'nope'"),
         (["good", "--seed", "-1"], "seed must be a whole number, at least 0"),
-        (["good", "--seed", "x"], "valid int"),
+        (["good", "--seed", "x"], "a whole number"),
         (["good", "--colour"], "No such option"),
     ],
 )

@@ -230,7 +230,7 @@ def test_an_answer_says_what_it_did_to_later_intervals(rows: Path, capsys: pytes
     capsys.readouterr()
     assert run(["ask", "check", ledger, *CHECK]) == 0
     passed = capsys.readouterr().out
-    assert re.search(r"Your guess of 0\.5 passed: the truth is between 0\.\d+ and 0\.\d+\.", passed), passed
+    assert re.search(r"Your guess of 0\.5 passed: the truth is between 0\.\d+ and\s+0\.\d+\.", passed), passed
     assert "log_share" not in passed
     assert run(["ask", "check", ledger, "age < 41", "--guess", "0.9", "--verbose"]) == 0
     failed = capsys.readouterr().out

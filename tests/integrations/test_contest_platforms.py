@@ -17,7 +17,7 @@ from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.guard import Board, Guard, Policy
 from holdfast.guard.ledger import open_store
 from holdfast.integrations.contest_platforms import evaluate, main, score_folder
-from holdfast.server.in_thread import beside
+from holdfast.server.in_thread import server_in_thread
 
 N = 2000
 
@@ -110,7 +110,7 @@ def test_what_is_wrong_is_said_and_spends_nothing(host: Path, tmp_path: Path) ->
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
     """A server with a contest of one submission each, and the tokens of two teams."""
-    with beside(folder=tmp_path_factory.mktemp("server")) as server:
+    with server_in_thread(folder=tmp_path_factory.mktemp("server")) as server:
         steward = httpx.Client(
             base_url=server.url + "/api/v1", headers={"Authorization": f"Bearer {server.token}"}, timeout=60
         )

@@ -31,6 +31,7 @@ from holdfast.bounds.one_question import blaker
 from holdfast.data.values import ValuesRefused
 from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter, LedgerUnavailable
 from holdfast.holdout import ReusableHoldout
+from holdfast.holdout.intervals.winner import winner_limits
 from holdfast.integrations.sklearn import HoldoutScorer, ReusableHoldoutSearch, RowMetric, metric
 from holdfast.integrations.sklearn.search import narrow
 
@@ -78,6 +79,12 @@ def count_limits(hits: int, n: int, lower: float, upper: float) -> tuple[float, 
     return float(low), float(high)
 
 
+def limits_of_winner(hits: int, n: int, candidates: int, level: float) -> tuple[float, float]:
+    """The winner's interval where nine tenths of a level are for it and a tenth is for the loss of the choice."""
+    limits = winner_limits(hits, n, candidates, math.log(0.9 * level), math.log(0.1 * level))
+    return limits.low, limits.high
+
+
 def test_a_fixed_grid_is_one_final() -> None:
     """No question is asked on the way, so the winner's limits have all of beta: 9/10 of it, and the loss the rest."""
     search = ReusableHoldoutSearch(TREE, DEPTHS, random_state=0).fit(X, Y)
@@ -91,8 +98,7 @@ def test_a_fixed_grid_is_one_final() -> None:
     assert search.best_params_ == search.cv_results_["params"][best]
     assert search.result_.claims == {"winner": 0.9, "loss": 0.1}
     assert search.holdout_.log_prior == 0
-    level, hits = 0.9 * 0.05, round(900 * exact[best])
-    assert search.best_interval_ == pytest.approx(count_limits(hits, 900, level / 2 / 4, level / 2), abs=1e-6)
+    assert search.best_interval_ == pytest.approx(limits_of_winner(round(900 * exact[best]), 900, 4, 0.05), abs=1e-6)
     with pytest.raises(BudgetExhausted):
         search.holdout_.check(np.ones(900, dtype=bool), 0.5)
 
@@ -238,8 +244,8 @@ def test_rounds_are_best_batches_and_a_final_between_their_winners() -> None:
     assert len(search.result_.values) == 3
     assert search.best_index_ == max(winners, key=lambda at: scores[at])
     assert scores[search.best_index_] == scores.max()
-    level, hits = 0.9 * 0.05 * math.exp(log_prior), round(900 * search.best_score_)
-    assert search.best_interval_ == pytest.approx(count_limits(hits, 900, level / 2 / 3, level / 2), abs=1e-6)
+    level, hits = 0.05 * math.exp(log_prior), round(900 * search.best_score_)
+    assert search.best_interval_ == pytest.approx(limits_of_winner(hits, 900, 3, level), abs=1e-6)
 
 
 def test_rounds_refine_around_the_winner_or_as_they_are_told() -> None:
@@ -365,7 +371,7 @@ def test_given_holdout_rows_go_on_with_one_plan() -> None:
     assert plan.ended
     assert not np.isnan(searches[1].cv_results_["mean_test_score"]).any()
     hits = round(1000 * searches[1].best_score_)
-    assert searches[1].best_interval_ == pytest.approx(count_limits(hits, 1000, level / 2, level / 2), abs=1e-6)
+    assert searches[1].best_interval_ == pytest.approx(tuple(blaker(hits, 1000, math.log(level))), abs=1e-6)
     assert searches[1].loss_at_most_ == 0
     with pytest.raises(BudgetExhausted):
         searches[0].finish()

@@ -172,11 +172,13 @@ def test_validation_compares_lines_and_sees_one_that_is_behind(jobs: list[Job], 
     limits = dict.fromkeys(("first data", "further data"), some)
     outcome = workflow_validation.outcome(found, limits, quick=False)
     assert outcome.passed
-    # What is not to be had is better than what is: wider intervals and fewer pairs are ours.
+    # What is not to be had is better than what is: fewer pairs are ours, and no intervals that are noticeably shorter.
     assert [row["behind"] for row in outcome.tables[1].rows] == [0.0] * 5
     judged = {row["line"]: row["ratio"] for row in outcome.tables[0].rows}
     for row in outcome.tables[1].rows:
-        better = row["ratio"] < judged[row["line"]] if "grid" in row["line"] else row["ratio"] > judged[row["line"]]
+        better = (
+            row["ratio"] < 1.005 * judged[row["line"]] if "grid" in row["line"] else row["ratio"] > judged[row["line"]]
+        )
         assert better, row
     worse = [
         Job(job.name, tuple(1.06 * x for x in job.ours), job.beside, job.valid) if "winner's" in job.name else job

@@ -178,7 +178,7 @@ def test_a_full_budget_stops_showing_scores_and_never_taking_submissions(tmp_pat
         "metric": "accuracy",
         "shown": False,
     }
-    with pytest.raises(InvalidParameter, match="final must be below 1 for the board 'b', whose rule is intervals"):
+    with pytest.raises(InvalidParameter, match="final must be below 1 for the board 'b', whose rule is checked"):
         opened(boards=[board("checked")], final=1.0)
 
 

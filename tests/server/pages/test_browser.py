@@ -94,7 +94,7 @@ def test_first_visit_to_refusal(window: Open, untouched: Live) -> None:
     expect(page.locator("[data-compared] tr.this .num").first).not_to_have_text(before)
     page.get_by_label("Privacy budget ε").fill("0.05")
     expect(page.locator("[data-compared] tr.this .num").first).to_have_text(before)
-    page.get_by_text("Shares, end, overlap").click()
+    page.get_by_text("Quotas, end, overlap").click()
     page.get_by_label("Analysts and their quotas").fill("ann 50%\ngreg 1%")
     page.get_by_text("Leaderboard", exact=True).click()
     page.get_by_label("Name (empty: no leaderboard)").fill("who will leave")

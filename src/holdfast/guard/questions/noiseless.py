@@ -250,7 +250,7 @@ class PresentLook(Look):
 
     def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
         """Return the exact value and interval; not where too few rows count."""
-        return unless_few(prepared[-1], lambda: super(PresentLook, self).reveal(prepared, n, log_share))
+        return unless_few(prepared[len(self._rows)], lambda: super(PresentLook, self).reveal(prepared, n, log_share))
 
     def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
         count = len(self._rows)

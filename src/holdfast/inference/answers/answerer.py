@@ -64,8 +64,9 @@ def exact_mean(values: Rows, n: int, low: float = 0.0, high: float = 1.0, name: 
         nonlocal total
         for chunk in values if isinstance(values, Iterator) else (values,):
             yield chunk
-            # `summarise` has asked for the next chunk, so it has checked this one
-            total += _total(np.asarray(chunk), low, high)
+            rows = np.asarray(chunk)
+            if rows.dtype.kind in "biuf" and bool(((rows >= low) & (rows <= high)).all()):
+                total += _total(rows, low, high)  # else `summarise` raises after the last row
 
     summarise(chunks(), n=n, low=low, high=high, name=name)
     return Fraction(total, n << VALUE_BITS)
