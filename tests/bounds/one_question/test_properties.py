@@ -94,8 +94,8 @@ def test_slack_only_widens(mean: float, n: int, log_share: float) -> None:
     for family in SUMMARY_FAMILIES:
         plain = mean_interval(family, mean, n, log_share, variance=0.1)
         loose = mean_interval(family, mean, n, log_share, variance=0.1, slack=1e-6)
-        assert loose.low <= plain.low
-        assert plain.high <= loose.high
+        assert loose.low <= plain.low + 1e-15  # both are rounded outwards, each by itself
+        assert plain.high <= loose.high + 1e-15
 
 
 @calm
