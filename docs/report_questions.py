@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -288,6 +289,7 @@ def truths(frame: pl.DataFrame, questions: Sequence[Asked], columns: Mapping[str
                 query = query.replace(f"avg({condition})", f"avg(({condition})::int)")
             query = query.replace("median(age)", "quantile(age, 0.5)").replace("quantile(", "quantile_disc(")
             query = query.replace("count(*)", f"count(*) * {n / len(frame)!r}")
+            query = re.sub(r"\bsum\(\w+\)", rf"\g<0> * {n / len(frame)!r}", query)
             many = text.count(" group by ") and text.rpartition(" group by ")[2].count(",") + 1
             try:
                 rows = connection.execute(query).fetchall()

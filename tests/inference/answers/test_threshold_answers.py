@@ -161,11 +161,12 @@ def test_wrong_input_with_failures() -> None:
         answers.check(np.zeros(1999), 0.5)
     assert answers.mu == np.inf
     assert answers.asked == 0
-    # an error would tell of reserved rows: their values are moved into the range
+    # an error about values would tell of rows: they are moved into the range, on either side
     outside = np.where(answers._reserve, np.nan, 0.0)
     assert answers.check(outside, 0.9).passed is False
-    with pytest.raises(InvalidParameter):
-        answers.check(np.where(answers._reserve, 0.0, 2.0), 0.9)
+    assert answers.check(np.where(answers._reserve, 0.0, 2.0), 1.0).passed is True
+    assert answers.check([None if row else 0.0 for row in answers._reserve], 0.0).passed is True
+    assert answers.asked == 3
     for wrong in ({"failures": 0}, {"failures": 41}, {"failures": 3, "method": "scheduled"}, {"method": "coded"}):
         with pytest.raises(InvalidParameter, match="failures"):
             ThresholdAnswers(2000, 40, 0.95, **wrong)

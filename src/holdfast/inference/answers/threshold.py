@@ -23,7 +23,7 @@ from holdfast.bounds.interval.signs import RowLaw
 from holdfast.bounds.numerics.exact import up
 from holdfast.core import arguments
 from holdfast.core.guarantee import Guarantee
-from holdfast.data.values import Rows, column
+from holdfast.data.values import Rows, ValuesRefused, column
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.inference.answers.answerer import VALUE_ERROR, exact_mean
 from holdfast.inference.answers.noisy import GaussianAnswers, GaussianMethod
@@ -233,7 +233,7 @@ class ThresholdAnswers(GaussianAnswers):
             All planned questions have been asked, or all planned failures have happened. Nothing changes.
         InvalidParameter
             A guess or value outside the range, NaN, or the wrong number of rows. Nothing is spent. Where failures are
-            counted, reserved rows are not looked at for this: their values are moved into the range.
+            counted, values are moved into the range instead, a missing one to `low`: an error would be an answer.
         """
         low, high = arguments.value_range(low, high)
         guess = arguments.real("guess", guess, at_least=low, at_most=high)
@@ -265,7 +265,7 @@ class ThresholdAnswers(GaussianAnswers):
         return self._in_reserve
 
     def _check_in_parts(self, plan: CodedPlan, values: Any, guess: float, low: float, high: float) -> Answer:
-        array = column(values, "values")
+        array = _clipped(values, low, high)
         if array.shape[0] != self.n:
             raise InvalidParameter(f"values must be one number per row, {self.n} in all; nothing was spent")
         guarantee = Guarantee(
@@ -290,11 +290,23 @@ class ThresholdAnswers(GaussianAnswers):
             half = up((high - low) * self._pass_width(plan), 8) + 8 * math.ulp(max(abs(low), abs(high)))
             interval = max(guess - half, low), min(guess + half, high)
             return Answer(guess, interval, guarantee, None, remaining, passed=True)
-        # reserved rows are read here and nowhere else; their values cannot cause an error, which would be an answer
-        reserved = np.clip(np.nan_to_num(array[self._reserve].astype(np.float64), nan=low), low, high)
-        noisy = self.grid.value(self._noisy(turn, exact_mean(reserved, plan.reserved, low, high)))
+        # reserved rows are read here and nowhere else
+        noisy = self.grid.value(self._noisy(turn, exact_mean(array[self._reserve], plan.reserved, low, high)))
         value = min(max(low + (high - low) * min(max(noisy, 0.0), 1.0), low), high)
         half = up((high - low) * self.half_width, 4) + 4 * math.ulp(max(abs(low), abs(high)))
         return Answer(
             value, (max(value - half, low), min(value + half, high)), guarantee, None, remaining, passed=False
         )
+
+
+def _clipped(values: Any, low: float, high: float) -> npt.NDArray[np.float64]:
+    """One number per row, clipped to the range; a missing one is `low`.
+
+    An error about values would depend on rows: it would be an answer that the count of answers knows nothing of.
+    """
+    try:
+        array = column(values, "values").astype(np.float64)
+    except ValuesRefused:
+        numbers = (int, float, np.number, np.bool_)
+        array = np.array([value if isinstance(value, numbers) else np.nan for value in values], dtype=np.float64)
+    return np.clip(np.nan_to_num(array, nan=low), low, high)
