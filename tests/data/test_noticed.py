@@ -342,6 +342,7 @@ class TestDatabasesOfSQLite:
 
     def test_a_temporary_table_in_front_of_another(self, attached: Any) -> None:
         with hf.data.table(attached.table("people")) as sample:
+            assert sample.measure(ASKED[:1]) == [(3_989,)]
             attached.con.execute("create temp table people as select 1.0 as x, 'a' as s from main.people")
             refuses(sample)
 

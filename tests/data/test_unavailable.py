@@ -376,5 +376,6 @@ class TestPostgres:
 def test_the_time_of_a_file_is_looked_at_before_and_after(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet")
     sample = table(path)
+    assert len(sample.measure(ASKED)) == len(ASKED)
     os.utime(path, ns=(1, 1))
-    refused(lambda: sample.measure(ASKED))
+    assert "no longer has the rows" in refused(lambda: sample.measure(ASKED))

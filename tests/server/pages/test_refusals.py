@@ -54,6 +54,7 @@ def test_outside_the_api(small: Live, person: bool) -> None:
     packed = headers | {"Content-Encoding": "gzip"}
     done = send("POST", small.url + "/sign-in", content=b"x", headers=packed)
     check(done, person, 415, "unsupported-media-type", "without Content-Encoding")
+    assert send("GET", small.url + "/sign-in", **ask).status_code == 200, "what is right is answered"
 
 
 @pytest.mark.parametrize("person", [True, False])
@@ -62,6 +63,7 @@ def test_a_host_that_is_none(small: Live, person: bool, host: str) -> None:
     for path, page in (("/", person), ("/nothing", person), ("/api/v1/me", False), ("/healthz", False)):
         done = raw(small, path, host, PERSON["Accept"] if person else "*/*")
         check(done, page, 400, "malformed-request", "The Host header names no host")
+        assert host not in done.headers.values(), "what was sent is not sent back"
 
 
 @pytest.mark.parametrize("host", ["localhost", "[::1]:8321", "example.org:443", "127.0.0.1", ""])
