@@ -87,7 +87,7 @@ def begin(
         if policy is None:
             raise InvalidParameter(_not_guarded(store, sample))
         if follows is None:
-            policy.require_one_contest()
+            policy.require_contest()
         for board in policy.boards or ():
             board.check_sample(sample)
         check_declared(policy.columns, sample.schema)

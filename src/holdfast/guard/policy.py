@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -217,14 +216,24 @@ class Policy:
         """Whether boards have a final on rows that are reserved for it."""
         return self.boards is not None and bool(self.reserve_parts) and self.holdout == "guess-and-check"
 
-    def require_one_contest(self) -> None:
-        """Refuse several boards for a new guard with a reserve; ledgers that were opened with several are read."""
-        if self.has_contest and len(self.boards or ()) > 1:
+    def require_contest(self) -> None:
+        """Refuse, for a new guard, contests that could not be held; ledgers that were opened with such are read."""
+        if not self.has_contest:
+            return
+        if len(self.boards or ()) > 1:
             raise InvalidParameter(
                 f"boards must be one where rows are reserved for a final, got {len(self.boards or ())}: the reserved "
                 "rows serve one final of each phase, so the final of one board would end the contest of the others; "
                 "show further metrics with also=, or open a guard of other rows for each board"
             )
+        for board in self.boards or ():
+            if board.rule != "open" and self.final == 1:
+                rule = "ladder" if board.rule == "ladder" else "checked"
+                raise InvalidParameter(
+                    f"final must be below 1 for the board {board.name!r}, whose rule is {rule}: nothing would be "
+                    "left to show scores with before the final; `holdfast plan --workflow contest` proposes 0.9, and "
+                    "the rule open shows plain scores"
+                )
 
     def _check_finals(self) -> None:
         put = object.__setattr__
@@ -237,13 +246,6 @@ class Policy:
                 raise InvalidParameter(
                     f"reserve must be above 0 for the board {board.name!r}, whose rule is open: its plain scores "
                     "certify nothing, and the final needs rows that they were not computed on"
-                )
-            if board.rule != "open" and self.has_contest and self.final == 1 and not _IS_STORED.get():
-                rule = "ladder" if board.rule == "ladder" else "checked"
-                raise InvalidParameter(
-                    f"final must be below 1 for the board {board.name!r}, whose rule is {rule}: nothing would be "
-                    "left to show scores with before the final; `holdfast plan --workflow contest` proposes 0.9, and "
-                    "the rule open shows plain scores"
                 )
         for board in self.boards or ():
             if board.groups is not None and self.reserve_by not in (None, board.groups) and self.reserve_parts:
@@ -508,11 +510,7 @@ class Policy:
         before: dict[str, Any] = {"repeats": "everyone", "final": 0.0, "plan": "earlier"}
         if isinstance(plain, Mapping) and plain.get("answers") == "means" and plain.get("privacy") is not None:
             before["cap"] = "earlier"
-        token = _IS_STORED.set(True)
-        try:
-            return cls.from_dict(before | dict(plain) if isinstance(plain, Mapping) else plain)
-        finally:
-            _IS_STORED.reset(token)
+        return cls.from_dict(before | dict(plain) if isinstance(plain, Mapping) else plain)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -530,10 +528,6 @@ class Policy:
                     raise InvalidParameter(f"{name} must be a cost such as {{'kind': 'pure-dp', 'epsilon': 0.1}}")
                 values[name] = Cost.from_dict(dict(values[name]))
         return cls(**values)
-
-
-_IS_STORED: ContextVar[bool] = ContextVar("_IS_STORED", default=False)
-"""Whether a policy is read back from a ledger: then it may be one that is not accepted for a new guard any more."""
 
 
 @lru_cache(maxsize=256)

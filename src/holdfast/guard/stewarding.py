@@ -52,7 +52,7 @@ def override_in(transaction: Transaction, policy: Policy, reason: str) -> None:
     if any(kept.get(board.name) != board for board in standing.policy.boards or ()):
         raise InvalidParameter("policy must keep its boards as they are: what they showed is counted by their settings")
     if len(kept) > len(standing.policy.boards or ()):
-        policy.require_one_contest()
+        policy.require_contest()
     for board in kept.values():
         board.check_schema(standing.schema)
         if board not in (standing.policy.boards or ()) and board.lacks_positive(standing.schema):

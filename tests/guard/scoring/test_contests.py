@@ -261,7 +261,7 @@ def test_two_boards_do_not_share_a_reserve_and_a_ledger_that_has_them_is_read(
     both = Policy(boards=boards, reserve=[0.3, 0.3], final=1.0)
     with open_store(tmp_path / "ledger.db") as store:
         with monkeypatch.context() as patch:
-            patch.setattr(Policy, "require_one_contest", lambda _: None)
+            patch.setattr(Policy, "require_contest", lambda _: None)
             guard = opened(store, policy=both)
         guard.ask(score("b", right_on(0.8, 1)), analyst="ann")
         guard.ask(contest_final("b"), analyst="host")
