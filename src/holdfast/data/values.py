@@ -203,6 +203,21 @@ def column(values: Any, name: str) -> npt.NDArray[Any]:
     return _numbers(array, name)
 
 
+def with_gaps(values: Any, name: str) -> npt.NDArray[np.float64]:
+    """One array of numbers, with NaN for each entry that is none: no error depends on the values.
+
+    Examples
+    --------
+    >>> with_gaps([0.5, None, 1], "values")
+    array([0.5, nan, 1. ])
+    """
+    try:
+        return column(values, name).astype(np.float64)
+    except ValuesRefused:
+        numbers = (int, float, np.number, np.bool_)
+        return np.array([float(value) if isinstance(value, numbers) else np.nan for value in values], dtype=np.float64)
+
+
 def _listed(values: list[Any] | tuple[Any, ...], name: str) -> npt.NDArray[Any]:
     """A list as an array. Its entries decide the array's type, so errors about that may depend on rows."""
     types = set(map(type, values))

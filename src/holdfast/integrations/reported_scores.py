@@ -16,7 +16,7 @@ from holdfast.core import arguments
 from holdfast.core.copying import SharedOnCopy
 from holdfast.core.extras import named_extras
 from holdfast.core.strict_json import to_canonical_json
-from holdfast.data.values import ValuesRefused, column
+from holdfast.data.values import with_gaps
 from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter
 from holdfast.holdout import ReusableHoldout
 
@@ -492,7 +492,7 @@ class GuardedScores(SharedOnCopy):
             matched = np.empty(self.n, dtype=object)
             matched[:] = values
         else:
-            matched = _numbers(values)
+            matched = with_gaps(values, "values")
         order = sorted(range(self.n), key=names.__getitem__)
         names = [names[place] for place in order]
         if self._ids is None:
@@ -507,15 +507,6 @@ class GuardedScores(SharedOnCopy):
 
     def __repr__(self) -> str:
         return f"GuardedScores(n={self.n})"
-
-
-def _numbers(values: list[Any]) -> Any:
-    """The values as numbers; NaN for each that is none, where others are."""
-    try:
-        return column(values, "values").astype(np.float64)
-    except ValuesRefused:
-        kinds = (int, float, np.number, np.bool_)
-        return np.array([float(one) if isinstance(one, kinds) else np.nan for one in values])
 
 
 def _names(ids: Iterable[object]) -> list[str]:

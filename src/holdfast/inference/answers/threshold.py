@@ -23,7 +23,7 @@ from holdfast.bounds.interval.signs import RowLaw
 from holdfast.bounds.numerics.exact import up
 from holdfast.core import arguments
 from holdfast.core.guarantee import Guarantee
-from holdfast.data.values import Rows, ValuesRefused, column
+from holdfast.data.values import Rows, with_gaps
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.inference.answers.answerer import VALUE_ERROR, exact_mean
 from holdfast.inference.answers.noisy import GaussianAnswers, GaussianMethod
@@ -304,9 +304,4 @@ def _clipped(values: Any, low: float, high: float) -> npt.NDArray[np.float64]:
 
     An error about values would depend on rows: it would be an answer that the count of answers knows nothing of.
     """
-    try:
-        array = column(values, "values").astype(np.float64)
-    except ValuesRefused:
-        numbers = (int, float, np.number, np.bool_)
-        array = np.array([value if isinstance(value, numbers) else np.nan for value in values], dtype=np.float64)
-    return np.clip(np.nan_to_num(array, nan=low), low, high)
+    return np.clip(np.nan_to_num(with_gaps(values, "values"), nan=low), low, high)
