@@ -292,7 +292,7 @@ def test_an_estimate_of_a_check_says_when_it_passes_and_what_a_failure_costs(pla
     assert run(["ask", "check", *place, "age < 40", "--guess", "0.3", "--estimate"]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"passes if +the rows give a value in \[0\.?\d*, 0\.\d+\]", shown), shown
-    assert re.search(r"if it fails +later intervals are \d+% wider", shown), shown
+    assert re.search(r"if it just fails +later intervals are \d+% wider", shown), shown
 
 
 def test_an_estimate_and_an_end_show_what_each_label_stands_for(place: list[str], capsys: Any) -> None:

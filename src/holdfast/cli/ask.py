@@ -382,7 +382,7 @@ def _costs(found: Any) -> list[tuple[str, object]]:
         from holdfast.mechanisms.answer import wider_words
 
         wider = wider_words(price.questions, price.final) or "as they were"
-        rows.append(("if it fails", f"later intervals are {wider}"))
+        rows.append(("if it just fails", f"later intervals are {wider}, or more if it is further off"))
     # What was left when an answer was stored is not what is left now.
     stored = found.repeated and hasattr(found, "sequence")
     for who, left in () if stored else found.remaining.items():

@@ -112,8 +112,8 @@ class Estimate:
         --------
         >>> found = Estimate(None, 0.05, True, passes_within=(0.78, 0.84), failure_price=Price(0.32, 1.23))
         >>> print(*found.check_sentences())
-        The guess passes if the rows give a value in [0.78, 0.84]. If it fails, later intervals are 32% wider, a final's
-        123%.
+        The guess passes if the rows give a value in [0.78, 0.84]. If it only just fails, later intervals are 32% wider,
+        a final's 123%; if it is further off, they are wider still.
         """
         said = []
         if self.passes_within is not None:
@@ -121,7 +121,11 @@ class Estimate:
             said.append(f"The guess passes if the rows give a value in [{low:.4g}, {high:.4g}].")
         price = self.failure_price
         wider = "" if price is None else wider_words(price.questions, price.final)
-        return said + ([f"If it fails, later intervals are {wider}."] if wider else [])
+        return said + (
+            [f"If it only just fails, later intervals are {wider}; if it is further off, they are wider still."]
+            if wider
+            else []
+        )
 
     def test_sentences(self) -> list[str]:
         """Return sentences about what a test could show; none for questions of other kinds.
