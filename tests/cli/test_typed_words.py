@@ -167,6 +167,14 @@ def test_the_data_and_the_ledger_may_be_left_out(
     assert run(["ask", "check", *CHECK]) == 2
 
 
+def test_rows_in_the_place_of_the_ledger_are_recognised(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["ask", "check", str(rows), *CHECK], ["ask", "final", str(rows), "--candidate", "a=age < 40"]):
+        assert run(words) == 2
+        told = capsys.readouterr().err
+        assert "LEDGER must come first" in told
+        assert str(rows.with_suffix(".db")) in told
+
+
 def test_rows_that_were_moved_are_asked_for(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger, moved = str(rows.with_name("l.db")), str(rows.with_name("moved.csv"))
     assert run(["guard", "open", ledger, str(rows), "--questions", "5"]) == 0

@@ -130,6 +130,12 @@ def _with_ledger(command: Any, names: Sequence[str], arguments: Sequence[str]) -
     missing: list[str] = []
     if ledger is None and (known := _known_ledger(positional, opens)):
         missing.append(known)
+    elif ledger is None and positional and _is_data(positional[0], ""):
+        rows = positional[0]
+        raise InvalidParameter(
+            f"LEDGER must come first, and {rows} looks like a file of rows; `holdfast guard open {rows}` makes its "
+            f"ledger, {Path(rows).with_suffix('.db')}. Nothing was spent"
+        )
     here = ledger if ledger is not None else missing[0] if missing else None
     if with_data and not opens and here is not None:
         others = [word for word in positional if word is not ledger]
