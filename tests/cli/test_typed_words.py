@@ -138,7 +138,13 @@ def test_a_policy_is_proposed_and_yes_takes_it(rows: Path, capsys: pytest.Captur
     assert f"`holdfast guard open {ledger} {rows} --yes` takes it" in said
     assert not ledger.exists()
     assert run(["guard", "open", str(rows), "--yes"]) == 0
-    assert "±" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "a check that passes certifies its guess to its tolerance" in said
+    assert f"The ledger is {ledger} and its signing key is {ledger}.key" in said
+    first = re.search(r"`holdfast (ask check .*) EXPRESSION --guess GUESS`", said)
+    assert first
+    assert run([*first[1].split(), "age > 39", "--guess", "0.5"]) == 0, "the command that is named asks"
+    capsys.readouterr()
     assert run(["guard", "open", str(rows), "--json"]) == 0
     policy = _json(capsys)["policy"]
     assert (policy["questions"], policy["failures"], policy["privacy"]) == (1000, 10, None)

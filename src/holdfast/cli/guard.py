@@ -237,6 +237,8 @@ def open_(
     numbered = row_key in rows.identity().numbered
     rows.close()
     _print(facts, as_json, width + _notes(row_key, numbered, facts) + final)
+    if not opened and not as_json:
+        output.say(_next_steps(ledger, facts))
 
 
 _QUESTIONS, _FAILURES = 1000, 10
@@ -278,6 +280,17 @@ def _final_words(guard: Guard) -> list[str]:
     return [advice] if advice else []
 
 
+def _next_steps(ledger: str, facts: dict[str, Any]) -> str:
+    """Where the ledger and its key are, and which command asks the first question."""
+    kinds = facts["policy"]["kinds"]
+    asking = "check" if "check" in kinds else kinds[0]
+    guess = " --guess GUESS" if asking == "check" else ""
+    first = f"To ask: `holdfast ask {asking} {ledger} EXPRESSION{guess}`; `holdfast ask --help` lists all questions."
+    if "://" in ledger:
+        return f"The ledger is kept in the database. {first}"
+    return f"The ledger is {ledger} and its signing key is {ledger}.key: keep both. {first}"
+
+
 def _typed(cost: Any) -> str:
     return f"pure-dp:{cost.epsilon:.4g}"
 
@@ -290,8 +303,9 @@ def _proposed(n: int, ledger: str, sample: str, yes: bool) -> Policy:
     use = plan(n, _QUESTIONS, _FAILURES)["guess-and-check"]
     words = (
         f"{_QUESTIONS:,} questions and {_FAILURES} failed checks at confidence 0.95, without "
-        f"noisy answers. With {n:,} rows a pass then certifies a guess to ±{use.before_failures:.3f} before any failed "
-        f"check, and to ±{use.half_width:.3f} after the last"
+        f"noisy answers. With {n:,} rows the half-width of an interval about a proportion is then at most "
+        f"{use.before_failures:.3f} before any failed check and {use.half_width:.3f} after the last; a check that "
+        "passes certifies its guess to its tolerance, 2.5 half-widths unless you choose another"
     )
     if not yes and not sys.stdin.isatty():
         raise InvalidParameter(

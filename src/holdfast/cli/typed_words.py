@@ -70,6 +70,23 @@ def understand(command: Any) -> None:
         return parse(ctx, _with_ledger(command, names, words) if names[:1] == ["ledger"] else words)
 
     command.parse_args = parse_args
+    if names[:1] == ["ledger"]:
+        left_out = ("ledger",) if command.name in ("open", "create") else ("ledger", "sample")
+        for parameter in command.params:
+            if parameter.name in left_out and parameter.param_type_name == "argument":
+                _show_as_optional(parameter)
+
+
+def _show_as_optional(parameter: Any) -> None:
+    """Let the help of a command say that an argument, which it parses as required, may be left out."""
+    record, pieces = parameter.get_help_record, parameter.get_usage_pieces
+
+    def get_help_record(ctx: Any) -> tuple[str, str]:
+        name, said = record(ctx)
+        return name, said.removesuffix("  [required]")
+
+    parameter.get_help_record = get_help_record
+    parameter.get_usage_pieces = lambda ctx: [f"[{piece.strip('{}[]')}]" for piece in pieces(ctx)]
 
 
 def _with_guess(command: Any, arguments: Sequence[str]) -> list[str]:
