@@ -53,8 +53,8 @@ def test_an_epoch_has_the_policy_a_fresh_budget_and_a_place_in_one_history(tmp_p
         head = guard.ledger.head()
         guard.ask(CHECK)
         guard.extend(month(1))
-        assert guard.remaining()["whole"] == {"questions": 20}
-        assert guard.at(1).remaining()["whole"] == {"questions": 19}
+        assert guard.remaining()["total"] == {"questions": 20}
+        assert guard.at(1).remaining()["total"] == {"questions": 19}
         assert guard.policy == guard.at(1).policy
         assert [(one.number, one.n, one.status) for one in guard.epochs()] == [(1, ROWS, "open"), (2, ROWS, "open")]
         link = guard.ledger.look(GuardState.of).epoch
@@ -214,7 +214,7 @@ def test_a_question_about_all_epochs_is_about_their_weighted_mean_and_costs_each
     assert "all answers over several epochs together" in answer.guarantee.assumption
     assert answer.guarantee.certified
     for epoch in (1, 2):
-        assert guard.at(epoch).remaining()["whole"] == {"questions": 19}
+        assert guard.at(epoch).remaining()["total"] == {"questions": 19}
         assert guard.at(epoch).describe()["progress"]["failed"] == 1
     assert guard.ask({**CHECK, "guess": 0.2}, epoch="all").repeated
     assert not guard.ask({**CHECK, "guess": 0.2}).repeated  # about one epoch: another question
@@ -267,7 +267,7 @@ def test_what_cannot_be_about_all_epochs_is_refused_for_nothing(question: dict[s
     guard = guard_of(2)
     with pytest.raises(QuestionRefused, match=words):
         guard.ask(question, epoch="all")
-    assert [guard.at(epoch).remaining()["whole"]["questions"] for epoch in (1, 2)] == [20, 20]
+    assert [guard.at(epoch).remaining()["total"]["questions"] for epoch in (1, 2)] == [20, 20]
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_each_epoch_must_admit_a_question_about_all_and_nothing_is_paid_where_on
     assert not guard.estimate(CHECK, epoch="all").admitted
     with pytest.raises(BudgetExhausted, match="epoch 2: all 2 questions"):
         guard.ask(CHECK, epoch="all")
-    assert guard.at(3).remaining()["whole"]["questions"] == 2
+    assert guard.at(3).remaining()["total"]["questions"] == 2
     with pytest.raises(InvalidParameter, match="one by one where epoch is 'all'"):
         guard.ask_all([CHECK, {**CHECK, "guess": 0.5}], epoch="all")
 
@@ -399,7 +399,7 @@ def test_an_answer_that_a_crash_kept_from_the_other_epochs_is_counted_there_firs
     assert guard.at(2).describe()["progress"]["failed"] == 1
     assert guard.estimate(CHECK).half_width > width * 1.2  # type: ignore[operator]
     assert guard.ask({**CHECK, "guess": 0.1}, epoch="all").repeated
-    assert guard.at(2).remaining()["whole"]["questions"] == 18
+    assert guard.at(2).remaining()["total"]["questions"] == 18
     assert findings(store) == ([], [])
 
 
@@ -410,7 +410,7 @@ def test_a_crash_before_the_answer_is_paid_once(monkeypatch: pytest.MonkeyPatch)
         guard.ask(CHECK, epoch="all")
     monkeypatch.undo()
     assert not guard.ask(CHECK, epoch="all").repeated
-    assert [guard.at(epoch).remaining()["whole"]["questions"] for epoch in (1, 2)] == [19, 19]
+    assert [guard.at(epoch).remaining()["total"]["questions"] for epoch in (1, 2)] == [19, 19]
 
 
 def test_verify_finds_an_epoch_that_was_taken_away_or_put_elsewhere(tmp_path: Path) -> None:

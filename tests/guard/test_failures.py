@@ -87,11 +87,11 @@ def test_rows_that_change_under_a_running_guard(tmp_path: Path, happens: Callabl
     assert str(SECRET) not in str(caught.value)
     assert guard.ask(mean("x < 0.5")).repeated  # what was released stays there
     spent = 0.08 if slow else 0.09
-    assert guard.remaining()["whole"]["epsilon"] == spent
+    assert guard.remaining()["total"]["epsilon"] == spent
     guard.shut()
     frame().write_parquet(path)  # the rows are back
     again = Guard.open(ledger, hf.data.table(path))
-    assert again.ask(mean("x < 0.6"), key="k").remaining["whole"]["epsilon"] == 0.08  # paid once
+    assert again.ask(mean("x < 0.6"), key="k").remaining["total"]["epsilon"] == 0.08  # paid once
     again.shut()
     assert verify(ledger, replay=GuardReplay).ok
 
@@ -105,9 +105,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
     large = {f"a candidate with a long name {i} {'x' * 150}": f"x < {i / 100}" for i in range(99)}
     with pytest.raises(LedgerUnavailable, match=r"disk that holds the ledger is full.*nothing was written"):
         guard.ask(hf.guard.select(large), key="k")
-    assert guard.remaining()["whole"]["epsilon"] == 0.09
+    assert guard.remaining()["total"]["epsilon"] == 0.09
     set_limit(10**6)
-    assert guard.ask(hf.guard.select(large), key="k").remaining["whole"]["epsilon"] == 0.08
+    assert guard.ask(hf.guard.select(large), key="k").remaining["total"]["epsilon"] == 0.08
     assert guard.ask(hf.guard.select(large), key="k").repeated
     guard.shut()
     assert verify(ledger, replay=GuardReplay).ok
@@ -127,7 +127,7 @@ def test_a_connection_lost_in_the_middle_of_a_question(
         with pytest.raises(LedgerUnavailable, match="connection to the ledger's database was lost"):
             guard.ask(mean("x < 0.6"), key="k")
     answer = guard.ask(mean("x < 0.6"), key="k")
-    assert answer.remaining["whole"]["epsilon"] == 0.08
+    assert answer.remaining["total"]["epsilon"] == 0.08
     assert guard.ask(mean("x < 0.6"), key="k").value == answer.value
     guard.ask(check("y < 4", 0.4))
     guard.shut()

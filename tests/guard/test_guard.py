@@ -52,7 +52,7 @@ def test_answers_are_near_the_truth_and_say_what_they_rest_on(sample: hf.data.Sa
     assert answer.value == pytest.approx(clipped.mean(), rel=0.01)
     assert answer.cost == PureDP(10.0)
     assert answer.guarantee.theorem == "transfer.interleaved"
-    assert answer.remaining["whole"]["epsilon"] == 30.0
+    assert answer.remaining["total"]["epsilon"] == 30.0
     condition = guard.ask(hf.mean("age < 40 and sex = 'f'"))
     assert condition.value == pytest.approx(((data["age"] < 40) & (data["sex"] == "f")).mean(), abs=0.01)
 
@@ -109,7 +109,7 @@ def test_the_budget_is_spent_to_its_limit_and_not_past_it(sample: hf.data.Sample
     guard = Guard.open(None, sample, mixed())
     for i in range(10):
         guard.ask(hf.mean(f"age < {20 + i}"))
-    assert guard.remaining()["whole"]["epsilon"] == 0.0
+    assert guard.remaining()["total"]["epsilon"] == 0.0
     head = guard.ledger.head()
     with pytest.raises(BudgetExhausted, match=r"all analysts together: the basic filter refuses: spent epsilon=0\.1"):
         guard.ask(hf.mean("age < 50"))
@@ -142,7 +142,7 @@ def test_a_batch_is_answered_whole_or_not_at_all(sample: hf.data.Sample) -> None
     assert guard.ledger.head() == head
     answers = guard.ask_all([hf.mean(f"age < {20 + i}") for i in [0, 1, 0, 2]])
     assert answers[0].sequence == answers[2].sequence
-    assert guard.remaining()["whole"]["epsilon"] == 0.07
+    assert guard.remaining()["total"]["epsilon"] == 0.07
     assert guard.ask_all([]) == []
 
 
@@ -240,7 +240,7 @@ def test_an_odometer_refuses_nothing_and_widens(sample: hf.data.Sample) -> None:
     first = guard.ask(hf.mean("age < 50"))  # about a half: no noise takes an interval to an end of the range
     for i in range(4):
         last = guard.ask(hf.mean(f"age < {51 + i}"))
-    assert last.remaining["whole"]["spent"] == {"kind": "pure-dp", "epsilon": 0.05}
+    assert last.remaining["total"]["spent"] == {"kind": "pure-dp", "epsilon": 0.05}
     assert last.half_width > first.half_width
 
 
@@ -255,7 +255,7 @@ def test_pausing_closing_and_overriding_are_recorded(sample: hf.data.Sample) -> 
     guard.override(mixed(privacy=PureDP(0.2)), reason="the board agreed")
     later = guard.ask(hf.mean("age < 41"))
     assert not later.guarantee.certified
-    assert later.remaining["whole"]["epsilon"] == 0.18
+    assert later.remaining["total"]["epsilon"] == 0.18
     with pytest.raises(InvalidParameter, match="allow at least what was spent"):
         guard.override(mixed(privacy=PureDP(0.015)), reason="too small")
     guard.close("done")
@@ -301,7 +301,7 @@ def test_a_rename_a_reload_and_another_order_meet_the_same_budget(tmp_path: Path
     path = tmp_path / "people.parquet"
     frame.sample(fraction=1.0, shuffle=True, seed=3).select("sex", "income", "age").write_parquet(path)
     again = Guard.open(ledger, hf.data.table(path))
-    assert again.remaining()["whole"]["epsilon"] == 0.09
+    assert again.remaining()["total"]["epsilon"] == 0.09
     assert again.ask(hf.mean("age < 40")).repeated
     with pytest.raises(LedgerConflict, match="opened with another policy"):
         Guard.open(ledger, hf.data.table(path), mixed(privacy=PureDP(5.0)))
@@ -399,7 +399,7 @@ def test_who_opens_second_finds_the_policy_of_who_was_first(sample: hf.data.Samp
     second = _Search(store, sample, guard.dataset, None, None)
     assert guard.ledger.submit(lambda transaction: second._open(transaction, late))
     assert guard.policy == mixed()
-    assert guard.remaining()["whole"]["epsilon"] == 0.09
+    assert guard.remaining()["total"]["epsilon"] == 0.09
     assert [entry.kind for entry in guard.ledger.entries()] == ["opened", "answered"]
 
 
@@ -408,14 +408,14 @@ def test_after_the_failure_past_the_cap_the_guard_says_that_it_has_ended(tmp_pat
     assert guard.remaining() == {
         "status": "open",
         "yours": {"questions": 10},
-        "whole": {"questions": 10, "failures": 1},
+        "total": {"questions": 10, "failures": 1},
     }
     first = guard.ask(ask.check("age < 40", guess=0.9))
-    assert first.remaining["whole"] == {"questions": 9, "failures": 0}
+    assert first.remaining["total"] == {"questions": 9, "failures": 0}
     assert guard.describe()["status"] == "open"
     guard.ask(ask.check("age < 50", guess=0.9))
     assert guard.remaining()["status"] == "ended"
-    assert guard.remaining()["whole"] == {"questions": 0, "failures": 0}
+    assert guard.remaining()["total"] == {"questions": 0, "failures": 0}
     assert guard.describe()["status"] == "ended"
     assert guard.describe()["remaining"]["failures"] == 0
     with pytest.raises(BudgetExhausted, match="only `final` and `close` are answered now"):

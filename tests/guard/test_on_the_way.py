@@ -58,8 +58,8 @@ def test_a_question_on_its_way_is_not_answered_while_paused_or_after_the_end(sam
     finally:
         faults.set_hook(None)
     guard.resume()
-    assert guard.remaining()["whole"]["questions"] == 19
-    assert guard.ask(ask.check("age < 40", guess=0.3), key="k").remaining["whole"]["questions"] == 19
+    assert guard.remaining()["total"]["questions"] == 19
+    assert guard.ask(ask.check("age < 40", guess=0.3), key="k").remaining["total"]["questions"] == 19
     other = Guard(guard.ledger, guard._rows.sample)
     faults.set_hook(lambda name: other.ask(ask.check("age < 41", guess=0.9)) if name == "guard.reserved" else None)
     try:
@@ -77,7 +77,7 @@ def test_a_question_checked_against_a_policy_that_was_changed_is_asked_again(sam
             guard.ask(hf.mean("age < 40"))
     finally:
         faults.set_hook(None)
-    assert guard.remaining()["whole"]["epsilon"] == 0.1
+    assert guard.remaining()["total"]["epsilon"] == 0.1
     assert not guard.ask(hf.mean("age < 40")).guarantee.certified
 
 
@@ -86,7 +86,7 @@ def test_one_question_twice_in_a_slow_batch_is_reserved_once(sample: hf.data.Sam
     guard._rows.slow_seconds = -1.0
     first, second = guard.ask_all([hf.mean("age < 40"), hf.mean("age<40")], keys=["a", "b"])
     assert first.sequence == second.sequence
-    assert guard.remaining()["whole"]["epsilon"] == 0.09
+    assert guard.remaining()["total"]["epsilon"] == 0.09
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e9, 1e10])
@@ -137,7 +137,7 @@ def test_a_batch_is_let_in_whole_or_not_at_all_when_another_was_quicker(sample: 
             guard.ask_all(asked)
     finally:
         faults.set_hook(None)
-    assert guard.remaining()["whole"]["epsilon"] == 0.02
+    assert guard.remaining()["total"]["epsilon"] == 0.02
     assert guard.describe()["progress"]["answered"] == 1
 
 

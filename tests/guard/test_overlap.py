@@ -216,7 +216,7 @@ def test_the_same_rows_again_with_another_row_key_meet_their_budget(store: Store
     for key in ("id", "age", None):
         again = guarded(store, people(), key)
         assert again.dataset == first.dataset
-        assert again.remaining()["whole"]["epsilon"] == 0.49
+        assert again.remaining()["total"]["epsilon"] == 0.49
     # What the later key says of the rows is known from now on.
     other = {"id": people()["id"][:100], "age": people(3)["age"][:100]}
     with pytest.raises(LedgerConflict, match="by row key 'id'"):

@@ -102,7 +102,7 @@ def test_an_error_is_its_own(tmp_path: Path) -> None:
     expected = [GuardedAnswer, InvalidParameter, QuestionRefused, LedgerConflict, GuardedAnswer, InvalidParameter]
     assert kinds == expected
     assert [type(one) for one in found[6:]] == [GuardedAnswer] * 3 + [BudgetExhausted] * 2, "the cap is exact"
-    assert guard.remaining()["whole"] == {"questions": 0}
+    assert guard.remaining()["total"] == {"questions": 0}
     assert isinstance(found[4], GuardedAnswer)
     assert found[4].repeated
 
@@ -120,7 +120,7 @@ def test_rows_that_cannot_be_read_for_one_are_read_for_the_others(monkeypatch: p
     monkeypatch.setattr(held, "measure", fragile)
     found = ask_each(guard, [Request(check(i), "ann", f"k{i}") for i in (1023, 1024, 1025)])
     assert [type(one) for one in found] == [GuardedAnswer, SampleUnavailable, GuardedAnswer]
-    assert guard.remaining()["whole"] == {"questions": 48}
+    assert guard.remaining()["total"] == {"questions": 48}
 
 
 def test_slow_rows_are_paid_for_before_they_are_read(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_slow_rows_are_paid_for_before_they_are_read(tmp_path: Path) -> None:
     assert all(isinstance(one, GuardedAnswer) and not one.repeated for one in first)
     assert all(isinstance(one, GuardedAnswer) and one.repeated for one in again)
     assert [entry.kind for entry in guard.ledger.entries()].count("reserved") == 4
-    assert guard.remaining()["whole"] == {"questions": 46}
+    assert guard.remaining()["total"] == {"questions": 46}
     guard.shut()
     assert verify(tmp_path / "ledger.db", replay=GuardReplay).ok
 

@@ -154,7 +154,7 @@ def test_rows_that_take_long_to_fail_are_not_tried_for_everybody(monkeypatch: py
     found = ask_each(guard, [Request(check(i), "ann", f"k{i}") for i in range(20)])
     assert all(isinstance(one, SampleUnavailable) for one in found)
     assert len(tried) == 3, "all at once, and then for as long as there is patience"
-    assert guard.remaining()["whole"] == {"questions": 50}
+    assert guard.remaining()["total"] == {"questions": 50}
 
 
 def test_what_was_answered_is_recalled_without_rows() -> None:
@@ -232,7 +232,7 @@ def test_two_servers_of_one_ledger_answer_every_question_once(
         assert answered.setdefault(json.dumps(one.question), found.sequence) == found.sequence
     paid = [entry for entry in guards[0].ledger.entries() if entry.kind == "answered"]
     assert len({entry.question for entry in paid}) == len(paid), "each question is answered once"
-    assert guards[0].remaining()["whole"] == {"questions": 40 - len(paid)}
+    assert guards[0].remaining()["total"] == {"questions": 40 - len(paid)}
     for guard in guards:
         guard.shut()
     assert verify(where, replay=GuardReplay).ok
@@ -301,7 +301,7 @@ def test_a_group_that_breaks_off_anywhere_is_paid_for_once(
         assert [type(one) for one in found] == [GuardedAnswer] * 6
         numbers = [one.sequence for one in found if isinstance(one, GuardedAnswer)]
         assert numbers[:2] == numbers[4:]
-        assert again.remaining()["whole"] == {"questions": 16}, "four questions, paid for once each"
+        assert again.remaining()["total"] == {"questions": 16}, "four questions, paid for once each"
         again.shut()
     assert verify(tmp_path / "ledger.db", replay=GuardReplay).ok
 
@@ -316,10 +316,10 @@ def test_nothing_remembered_outlives_what_another_process_wrote(
     assert isinstance(ask_each(one, [Request(check(0), "ann", "k")])[0], GuardedAnswer)
     for i in (1, 2):
         assert isinstance(ask_each(other, [Request(check(i), "ann", f"o{i}")])[0], GuardedAnswer)
-    assert one.remaining("ann")["whole"] == {"questions": 3}
+    assert one.remaining("ann")["total"] == {"questions": 3}
     (mine,) = ask_each(one, [Request(check(3), "bob", "k")])  # the key is bob's, whatever ann has under it
     assert isinstance(mine, GuardedAnswer)
-    assert mine.remaining["whole"] == {"questions": 2}
+    assert mine.remaining["total"] == {"questions": 2}
     (again,) = ask_each(other, [Request(check(3), "bob", "k")])
     assert isinstance(again, GuardedAnswer)
     assert (again.sequence, again.repeated) == (mine.sequence, True)
@@ -399,5 +399,5 @@ def test_what_was_reserved_while_rows_were_slow_is_paid_for_when_they_are_quick(
         faults.set_hook(None)
     guard._rows.slow_seconds = math.inf
     assert all(isinstance(one, GuardedAnswer) for one in ask_each(guard, asked))
-    assert guard.remaining()["whole"] == {"questions": 6}
+    assert guard.remaining()["total"] == {"questions": 6}
     guard.shut()

@@ -41,8 +41,8 @@ def test_practice_spends_nothing_and_is_marked() -> None:
     assert answer.guarantee.assumption == PRACTICE
     assert answer.interval[0] < 54 < answer.interval[1]
     assert practice.sql("select sex, avg(age) from t group by sex").answers[0].details["practice"] is True
-    assert guard.remaining()["whole"] == {"questions": 6, "epsilon": 0.4}
-    assert practice.remaining()["whole"]["questions"] == 4
+    assert guard.remaining()["total"] == {"questions": 6, "epsilon": 0.4}
+    assert practice.remaining()["total"]["questions"] == 4
 
 
 def test_practice_rows_do_not_depend_on_the_rows() -> None:

@@ -52,7 +52,7 @@ def test_a_repeat_is_free_for_who_asked_and_a_stranger_learns_nothing_from_it(tm
         assert verify(tmp_path / f"{turn}.db", replay=GuardReplay).ok
     assert seen[0] == seen[1]
     assert not seen[0][1]
-    assert seen[0][3]["whole"]["epsilon"] == 0.8, "the same question of two analysts is paid for twice"
+    assert seen[0][3]["total"]["epsilon"] == 0.8, "the same question of two analysts is paid for twice"
 
 
 def test_every_kind_of_question_is_a_strangers_own() -> None:
@@ -105,7 +105,7 @@ def test_strangers_who_ask_the_same_at_once_pay_each(tmp_path: Path) -> None:
         guard._rows.slow_seconds = -1.0 if slow else math.inf
         found = ask_each(guard, [Request(MEAN, who) for who in ("ann", "bob", "ann")])
         assert [one.repeated for one in found if isinstance(one, GuardedAnswer)] == [False, False, True]
-        assert guard.remaining()["whole"]["epsilon"] == 0.8
+        assert guard.remaining()["total"]["epsilon"] == 0.8
         guard.shut()
         assert verify(tmp_path / f"{slow}.db", replay=GuardReplay).ok
 
@@ -163,7 +163,7 @@ def test_of_two_answers_to_one_key_one_is_new(tmp_path: Path, alone: bool) -> No
         thread.join()
     assert sorted(answer.repeated for answer in found) == [False, True]
     assert found[0].sequence == found[1].sequence
-    assert guard.remaining()["whole"]["epsilon"] == 0.9
+    assert guard.remaining()["total"]["epsilon"] == 0.9
     guard.shut()
 
 
@@ -190,4 +190,4 @@ def test_the_same_question_twice_in_a_batch_is_new_once() -> None:
     guard = Guard.open(None, sample(), mixed())
     answers = guard.ask_all([CHECK, MEAN, CHECK, CHECK.to_dict()], keys=["a", "b", "c", "d"])
     assert [answer.repeated for answer in answers] == [False, False, True, True]
-    assert guard.remaining()["whole"]["questions"] == 98
+    assert guard.remaining()["total"]["questions"] == 98

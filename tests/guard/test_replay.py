@@ -51,7 +51,7 @@ def test_a_reservation_that_pays_twice(opened: tuple[Store, Guard], monkeypatch:
     paid = guard.ledger.submit(lambda transaction: pipeline.prepay(transaction, asked))
     guard.ledger.submit(lambda transaction: pipeline.settle(transaction, asked, sums))
     assert found(store) == []
-    assert guard.remaining("ann")["whole"]["epsilon"] == 0.9
+    assert guard.remaining("ann")["total"]["epsilon"] == 0.9
     monkeypatch.setattr(pipeline, "find_answer", lambda view, one: None)
     guard.ledger.submit(lambda transaction: pipeline.settle(transaction, asked, sums, paid))
     assert found(store) == ["no open reservation of this question has paid for it"]

@@ -47,7 +47,7 @@ def test_the_failure_past_the_cap_ends_the_guard_and_prices_nothing_later() -> N
     assert (last.value, last.interval, last.widening) == (None, None, None)
     assert "later intervals" not in str(last)
     assert guard.remaining()["status"] == guard.describe()["status"] == "ended"
-    assert guard.remaining()["whole"]["questions"] == 0
+    assert guard.remaining()["total"]["questions"] == 0
     with pytest.raises(BudgetExhausted, match="only `final` and `close` are answered now"):
         guard.ask(check("y = 0", guess=0.5))
     assert guard.ask(check("y = 1", guess=0.9)).repeated, "what was answered stays free"

@@ -518,7 +518,7 @@ def test_a_table_by_groups() -> None:
     again = guard.sql(text)
     assert again.cost is None
     assert again.rows == answer.rows
-    assert guard.remaining()["whole"]["epsilon"] == pytest.approx(0.1)
+    assert guard.remaining()["total"]["epsilon"] == pytest.approx(0.1)
     assert str(answer).splitlines()[0] == "sex | mean | count(*)"
 
 
@@ -570,7 +570,7 @@ def test_all_questions_of_a_statement_or_none() -> None:
     assert priced.cost == PureDP(0.2)
     with pytest.raises(BudgetExhausted):
         guard.sql(text)
-    assert guard.remaining()["whole"]["epsilon"] == 0.1
+    assert guard.remaining()["total"]["epsilon"] == 0.1
     assert guard.sql("select avg(income) from people").cost == PureDP(0.1)
 
 

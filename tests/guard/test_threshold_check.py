@@ -46,7 +46,7 @@ def secret_of(guard: Guard) -> dict[str, Any]:
 
 def test_the_run_is_paid_at_opening_and_answers_until_its_overfits_are_gone(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, policy())
-    assert guard.remaining()["whole"]["epsilon"] == 0.02
+    assert guard.remaining()["total"]["epsilon"] == 0.02
     near = guard.ask(check("x < 0.5", 0.51))
     assert (near.passed, near.value, near.cost) == (True, 0.51, PureDP(0.0))
     assert near.interval[0] < 0.5 < near.interval[1]
@@ -63,7 +63,7 @@ def test_the_run_is_paid_at_opening_and_answers_until_its_overfits_are_gone(samp
     assert not guard.estimate(check("x < 0.7", 0.7)).admitted
     with pytest.raises(BudgetExhausted, match="all 2 overfits of the holdout were used"):
         guard.ask(check("x < 0.7", 0.7))
-    assert guard.remaining()["whole"]["epsilon"] == 0.02  # nothing of this was charged again
+    assert guard.remaining()["total"]["epsilon"] == 0.02  # nothing of this was charged again
     progress = guard.describe()["progress"]
     assert (progress["answered"], progress["failed"]) == (4, 0)  # noise has paid, not the looks
     guard.ask(mean("x < 0.7"))
@@ -192,7 +192,7 @@ def test_what_a_steward_and_an_analyst_cannot_do(sample: hf.data.Sample) -> None
     with pytest.raises(InvalidParameter, match="policy must keep the holdout"):
         guard.override(policy(overfits=3), "more")
     guard.override(policy(privacy=PureDP(0.1)), "more privacy")
-    assert guard.remaining()["whole"]["epsilon"] == 0.07
+    assert guard.remaining()["total"]["epsilon"] == 0.07
     with pytest.raises(InvalidParameter, match="tolerance, show, risk and stake must be left out"):
         guard.ask(check("x < 0.5", 0.5, tolerance=0.1))
     looks = Guard.open(None, sample, policy(kinds=("check",)))

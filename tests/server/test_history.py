@@ -103,7 +103,7 @@ def test_an_ended_guard_says_so_on_the_page_and_over_http(live: Live) -> None:
             question = {"kind": "check", "expression": f"age < {limit}", "guess": 0.9}
             assert ann.post(f"{at}/ask", json={"question": question}).json()["passed"] is False
         left = ann.get(f"{at}/remaining").json()
-        assert (left["status"], left["whole"]) == ("ended", {"questions": 0, "failures": 0})
+        assert (left["status"], left["total"]) == ("ended", {"questions": 0, "failures": 0})
         facts = steward.get(at).json()
         assert (facts["status"], facts["remaining"]["failures"]) == ("ended", 0)
         assert [one["status"] for one in ann.get("/api/v1/guards").json()["guards"] if one["name"] == "ended"] == [

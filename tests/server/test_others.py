@@ -113,7 +113,7 @@ def open_again(live: Live, sample: str) -> Iterator[httpx.Response]:
 
 def test_a_stored_answer_does_not_say_what_its_asker_had_left() -> None:
     """A stored answer may be another's: what was left then was theirs."""
-    left = {"yours": {"questions": 41}, "whole": {"questions": 90}}
+    left = {"yours": {"questions": 41}, "total": {"questions": 90}}
     for repeated in (False, True):
         answer = RemoteAnswer(
             0.5, [0.4, 0.6], Guarantee("transfer.interleaved"), remaining=left, sequence=3, repeated=repeated
@@ -136,7 +136,7 @@ def test_bob_learns_nothing_of_what_ann_asked(live: Live) -> None:
         assert not his["repeated"]
         assert his["sequence"] != first["sequence"]
         assert his["receipt"] != first["receipt"]
-        assert his["remaining"]["whole"]["questions"] == 98, "it is a question of his own, and paid for"
+        assert his["remaining"]["total"]["questions"] == 98, "it is a question of his own, and paid for"
         batch = bob.post(f"{at}/batch", json={"questions": [hers, nobodys]}).json()["answers"]
         assert [one["repeated"] for one in batch] == [True, False], "his own is free for him"
         assert bob.get(f"{at}/entries/{his['sequence']}/receipt").json() == his["receipt"]

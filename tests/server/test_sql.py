@@ -150,4 +150,4 @@ def test_as_a_tool() -> None:
     assert used.data["code"] == "budget-exhausted"
     assert not tools.call("practice", {"statement": STATEMENT, "fresh": True}).refused
     assert tools.call("practice", {}).refused
-    assert guard.remaining("agent")["whole"]["epsilon"] == pytest.approx(0.9)
+    assert guard.remaining("agent")["total"]["epsilon"] == pytest.approx(0.9)

@@ -64,7 +64,7 @@ def test_a_test_that_can_reject_nothing(live: Live, analyst: httpx.Client, visit
         assert "No rows could make it reject" in remote._repr_html_()
         with pytest.raises(QuestionRefused, match="could not reject for any rows"):
             guard.ask(QUESTION)
-    left = analyst.get(f"{at}/remaining").json()["whole"]
+    left = analyst.get(f"{at}/remaining").json()["total"]
     assert left == {"questions": 50, "epsilon": 1.0}
     allowed = visitor.fill(f"/guards/{made['id']}/ask", allow_powerless="yes", **FORM)
     assert "The null hypothesis is not rejected." in allowed.text

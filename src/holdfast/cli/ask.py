@@ -71,10 +71,6 @@ _VERBOSE = typer.Option(
 )
 
 
-TOTAL = {"whole": "total"}
-"""How what is left for everybody is called; the field of the data keeps its name."""
-
-
 class KindCommands(typer.core.TyperGroup):
     """A group whose commands are made when they are first needed."""
 
@@ -387,7 +383,7 @@ def _costs(found: Any) -> list[tuple[str, object]]:
     stored = found.repeated and hasattr(found, "sequence")
     for who, left in () if stored else found.remaining.items():
         if isinstance(left, dict) and left:
-            rows.append((f"left ({TOTAL.get(who, who)})", ", ".join(f"{v} {k}" for k, v in left.items())))
+            rows.append((f"left ({who})", ", ".join(f"{v} {k}" for k, v in left.items())))
     return rows
 
 

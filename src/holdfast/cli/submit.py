@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from holdfast.cli import ledgers, output
-from holdfast.cli.ask import TOTAL, guarantee_words
+from holdfast.cli.ask import guarantee_words
 from holdfast.cli.ledgers import stewarded
 from holdfast.core.strict_json import to_json
 from holdfast.errors import HoldfastError, InvalidParameter
@@ -215,7 +215,7 @@ def _facts(found: Any) -> list[tuple[str, object]]:
         rows.append(("later intervals", price))
     for who, left in found.remaining.items():
         if isinstance(left, dict) and left:
-            rows.append((f"left ({TOTAL.get(who, who)})", ", ".join(f"{v} {k}" for k, v in left.items())))
+            rows.append((f"left ({who})", ", ".join(f"{v} {k}" for k, v in left.items())))
     return [*rows, ("guarantee", guarantee_words(found.guarantee, verbose=False)), ("entry", found.sequence)]
 
 

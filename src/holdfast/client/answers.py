@@ -12,7 +12,7 @@ from holdfast.client.errors import ReceiptInvalid, odd
 from holdfast.core.extras import named_extras
 from holdfast.data.schema import Schema
 from holdfast.errors import HoldfastError, InvalidParameter
-from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.answer import GuardedAnswer, left_by_name
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.ledger.entry import canonical
 from holdfast.guard.ledger.receipts import Receipt, check_public
@@ -198,11 +198,12 @@ def read_estimate(plain: Any) -> RemoteEstimate:
     """Return an estimate as the server sent it."""
     try:
         cost = None if plain["cost"] is None else Cost.from_dict(plain["cost"])
-        told = ("half_width", "admitted", "repeated", "reason", "remaining", "least_tolerance")
+        told = ("half_width", "admitted", "repeated", "reason", "least_tolerance")
         within, price = plain.get("passes_within"), plain.get("failure_price")
         return RemoteEstimate(
             cost,
             **{name: plain[name] for name in told},
+            remaining=left_by_name(plain["remaining"]),
             test=plain.get("test"),
             passes_within=None if within is None else (float(within[0]), float(within[1])),
             failure_price=None if price is None else Price(price["widening"], price["final_widening"]),

@@ -27,7 +27,7 @@ from holdfast.core.strict_json import to_canonical_json, to_json
 from holdfast.data.schema import column_words
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.analyst import AnalystGuard, QuestionLike
-from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.answer import GuardedAnswer, left_by_name
 from holdfast.guard.contest import Contest
 from holdfast.guard.epochs import ALL, EpochName, check_epoch
 from holdfast.guard.leaderboard import Leaderboard, Place
@@ -457,7 +457,7 @@ class Asking(ABC):
 
     def remaining(self) -> dict[str, Any]:
         """Return how many questions and how much budget you, and all analysts together, have left."""
-        return dict(self._wire.get(f"{self._path()}/remaining"))
+        return left_by_name(self._wire.get(f"{self._path()}/remaining"))
 
     def describe(self) -> dict[str, Any]:
         """Everything about the guard that this token may see: schema, rows, policy, status, progress, what is left."""

@@ -15,6 +15,17 @@ from holdfast.mechanisms.answer import price_words, value_words
 _BEATEN = "beaten"
 
 
+def left_by_name(remaining: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is left by whose it is; versions before 0.2 called the total "whole".
+
+    Examples
+    --------
+    >>> left_by_name({"yours": {"questions": 3}, "whole": {"questions": 9}})
+    {'yours': {'questions': 3}, 'total': {'questions': 9}}
+    """
+    return {"total" if who == "whole" else who: left for who, left in remaining.items()}
+
+
 @dataclass(frozen=True)
 class GuardedAnswer:
     """One answer of a guard.
@@ -150,7 +161,7 @@ class GuardedAnswer:
         """Return the answer that the ledger holds."""
         try:
             cost = None if plain["cost"] is None else Cost.from_dict(plain["cost"])
-            rest = {name: plain[name] for name in ("value", "interval", "passed", "remaining", "details")}
+            rest = {name: plain[name] for name in ("value", "interval", "passed", "details")}
             return cls(
                 guarantee=Guarantee(**plain["guarantee"]),
                 cost=cost,
@@ -160,6 +171,7 @@ class GuardedAnswer:
                 widening=plain.get("widening"),
                 final_widening=plain.get("final_widening"),
                 question=question,
+                remaining=left_by_name(plain["remaining"]),
                 **rest,
             )
         except (KeyError, TypeError) as error:

@@ -173,7 +173,7 @@ class Guard:
         >>> guard = hf.Guard.open(None, months[0], hf.guard.Policy(questions=100))
         >>> _ = guard.ask(hf.guard.check("right", guess=0.75))
         >>> _ = guard.extend(months[1])
-        >>> guard.remaining()["whole"], guard.at(1).remaining()["whole"]
+        >>> guard.remaining()["total"], guard.at(1).remaining()["total"]
         ({'questions': 100}, {'questions': 99})
         >>> answer = guard.ask(hf.guard.check("right", guess=0.75), epoch="all")
         >>> answer.passed, answer.details["rows"]

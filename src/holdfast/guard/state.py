@@ -291,7 +291,7 @@ class Accounts:
         left = {"yours": self.own.remaining(policy.most_questions(self.analyst))}
         acting = self.acting(policy).progress
         if policy.histories == "together":
-            left["whole"] = self.whole.remaining(policy.most_questions(), policy.failures)
+            left["total"] = self.whole.remaining(policy.most_questions(), policy.failures)
         elif policy.failures is not None:
             left["yours"]["failures"] = max(0, policy.failures - acting.failed)
         over = policy.failures is not None and acting.failed > policy.failures

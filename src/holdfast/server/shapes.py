@@ -338,7 +338,7 @@ class Remaining(BaseModel):
 
     status: Status
     yours: dict[str, Any]
-    whole: dict[str, Any]
+    total: dict[str, Any]
 
 
 class Level(BaseModel):

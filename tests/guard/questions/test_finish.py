@@ -90,7 +90,7 @@ def test_exploring_and_then_a_final_that_reveals_it() -> None:
     assert (name.value, name.interval, name.passed) == ("best", None, None)
     shown = guard.ask(best(CANDIDATES, {"weak": 0.6, "good": 0.7, "best": 0.79}, show="value"))
     assert (shown.value, shown.passed) == ("best", True)
-    assert guard.remaining()["whole"]["questions"] == 15, "the name alone counts as no question"
+    assert guard.remaining()["total"]["questions"] == 15, "the name alone counts as no question"
     result = guard.ask(final({"best": "best"}))
     revealed = {line["sequence"]: line for line in result.details["revealed"]}
     assert set(revealed) == {one.sequence for one in (passed, failed, shown)} | {4, 5}

@@ -126,7 +126,7 @@ def test_what_only_questions_without_noise_have_is_refused_and_costs_nothing(que
     guard = opened()
     with pytest.raises(InvalidParameter, match=said):
         guard.ask(question)
-    assert guard.remaining()["whole"]["questions"] == 20
+    assert guard.remaining()["total"]["questions"] == 20
 
 
 def test_a_guard_of_means_reads_sql() -> None:

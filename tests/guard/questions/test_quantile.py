@@ -455,6 +455,6 @@ def test_a_quantile_whose_noise_can_show_no_end_is_refused_before_it_is_paid_for
     assert not guard.estimate(asked).admitted
     with pytest.raises(QuestionRefused, match=r"no end of the quantile .* times as much"):
         guard.ask(asked)
-    assert guard.remaining()["whole"] == {"questions": 4, "epsilon": 2.0}
+    assert guard.remaining()["total"] == {"questions": 4, "epsilon": 2.0}
     enough = hf.guard.quantile("x", 0.5, spend=PureDP(1.0))
     assert guard.ask(enough).value is not None

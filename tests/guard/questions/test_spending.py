@@ -103,7 +103,7 @@ def test_a_selection_is_paid_in_pure_privacy_under_any_cap(sample: hf.data.Sampl
     assert refused(guard, question, InvalidParameter, "spend must be a PureDP for a selection")
     paid = guard.ask(ask.select({"young": "age < 40", "old": "age > 60"}, spend=PureDP(1.0)))
     assert paid.cost == PureDP(1.0)
-    assert paid.remaining["whole"]["rho"] == pytest.approx(1 - float(pure_rho(1.0)), abs=1e-12)
+    assert paid.remaining["total"]["rho"] == pytest.approx(1 - float(pure_rho(1.0)), abs=1e-12)
 
 
 @pytest.mark.parametrize("cost", [GDP(0.5), ApproxDP(0.1, 1e-6), Bits(3)], ids=repr)
@@ -122,7 +122,7 @@ def test_the_noise_costs_what_the_question_spends(cost: Cost, said: dict[str, fl
 def test_a_concentrated_test_costs_its_spend(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, Policy(privacy=ZCDP(0.004), spend=ZCDP(0.001), questions=10))
     answer = guard.ask(ask.test("gof", ["sex"], [["f", "m"]], p0=[0.99, 0.01]))
-    assert (answer.cost, answer.remaining["whole"]["rho"]) == (ZCDP(0.001), 0.003)
+    assert (answer.cost, answer.remaining["total"]["rho"]) == (ZCDP(0.001), 0.003)
     assert answer.details["rejected"]  # half of the rows against one in a hundred: thirty times the noise
 
 
@@ -130,11 +130,11 @@ def test_an_odometer_of_concentrated_privacy_adds_both_kinds_and_rounds_up(sampl
     store = open_store()
     guard = Guard.open(store, sample, Policy(privacy=ZCDP(0.01), accounting="odometer", questions=10))
     first = guard.ask(hf.mean("age < 50", spend=ZCDP(0.02)))
-    assert first.remaining["whole"]["spent"] == {"kind": "zcdp", "rho": 0.02}
+    assert first.remaining["total"]["spent"] == {"kind": "zcdp", "rho": 0.02}
     guard.ask(hf.mean("age < 51", spend=ZCDP(0.07)))
     pure = guard.ask(hf.mean("age < 52", spend=PureDP(0.3)))
     exact = Fraction("0.09") + Fraction(pure_rho(0.3))
-    spent = pure.remaining["whole"]["spent"]["rho"]
+    spent = pure.remaining["total"]["spent"]["rho"]
     assert exact <= Fraction(spent) <= exact * (1 + Fraction(1, 2**50))
     assert guard.level(0.05) < 0.05
     assert verify_store(store, replay=GuardReplay).ok

@@ -174,8 +174,8 @@ def test_private_tables_are_about_each_group_and_name_those_that_are_too_small()
 def test_one_table_costs_what_one_mean_does_however_many_groups_it_has() -> None:
     guard = Guard.open(None, people(20_000)[0], PRIVATE)
     guard.ask(hf.guard.table(["sex", "race", "member"], "income"))
-    assert guard.remaining()["whole"]["epsilon"] == pytest.approx(0.1)
-    assert guard.remaining()["whole"]["questions"] == 9
+    assert guard.remaining()["total"]["epsilon"] == pytest.approx(0.1)
+    assert guard.remaining()["total"]["questions"] == 9
 
 
 def test_guesses_are_checked_together_and_revealed_at_the_end() -> None:
@@ -527,4 +527,4 @@ def test_a_table_whose_noise_hides_every_group_is_refused_before_rows_are_read()
     guard = Guard.open(None, people(2_000)[0], PRIVATE)
     with pytest.raises(QuestionRefused, match="no group could be reported"):
         guard.ask(hf.guard.table(["sex", "race"], "income", spend=PureDP(0.01)))
-    assert guard.remaining()["whole"]["epsilon"] == pytest.approx(0.2)
+    assert guard.remaining()["total"]["epsilon"] == pytest.approx(0.2)

@@ -156,7 +156,7 @@ def test_the_first_submission_to_a_ladder_is_a_check_of_the_score_it_claims(name
         worse = guard.ask(asked(board, 1 - CHANCE if board.metric != "accuracy" else CHANCE < 0.5))
         assert not worse.details["improved"]
         assert guard.leaderboard(name).submissions == 2
-        assert guard.remaining()["whole"]["questions"] == 198
+        assert guard.remaining()["total"]["questions"] == 198
     unclaimed = opened()
     unclaimed.ask(asked(board))
     assert unclaimed.level(0.05) < 0.03
@@ -207,11 +207,11 @@ def test_the_best_is_each_analysts_or_the_boards() -> None:
 def test_a_repeated_submission_is_free_under_any_name() -> None:
     guard, board = opened(), BOARDS[0]
     first = guard.ask(asked(board, name="one"), key="k")
-    left = guard.remaining()["whole"]["questions"]
+    left = guard.remaining()["total"]["questions"]
     for again in (guard.ask(asked(board, name="two")), guard.ask(asked(board, name="one"), key="k")):
         assert again.repeated
         assert again.sequence == first.sequence
-    assert guard.remaining()["whole"]["questions"] == left
+    assert guard.remaining()["total"]["questions"] == left
     other = guard.ask(asked(board), analyst="bob")
     assert not other.repeated  # another analyst's submission is another submission
     with pytest.raises(LedgerConflict):
@@ -232,12 +232,12 @@ def test_refusals_come_before_anything_is_spent() -> None:
     ):
         with pytest.raises(error):
             guard.ask(wrong)
-    assert guard.remaining()["whole"]["questions"] == 200
+    assert guard.remaining()["total"]["questions"] == 200
     few = {name: values[:12] for name, values in ROWS.items()}
     small = hf.Guard.open(None, hf.data.table(few, engine="numpy"), POLICY)
     with pytest.raises(GuaranteeUnavailable, match="12 rows"):
         small.ask(score("auc", {1: 0.5}, 0.5))
-    assert small.remaining()["whole"]["questions"] == 200
+    assert small.remaining()["total"]["questions"] == 200
 
 
 def test_without_boards_nothing_is_scored() -> None:
@@ -330,7 +330,7 @@ def test_threads_that_submit_the_same_pay_once(tmp_path: Path) -> None:
         thread.join()
     assert len(found) == 12
     assert len(set(found)) == 1
-    assert guard.remaining()["whole"]["questions"] == 199
+    assert guard.remaining()["total"]["questions"] == 199
     guard.shut()
 
 

@@ -63,7 +63,7 @@ def test_what_is_no_submission_spends_nothing(given: Any, said: str) -> None:
     head = guard.ledger.head()
     with pytest.raises(InvalidParameter, match=said):
         guard.ask(hf.guard.score("income", given, 0.75))
-    assert (guard.ledger.head(), guard.remaining()["whole"]["questions"]) == (head, 5)
+    assert (guard.ledger.head(), guard.remaining()["total"]["questions"]) == (head, 5)
 
 
 def test_predictions_in_any_form_are_the_same_submission() -> None:
@@ -239,7 +239,7 @@ def test_predictions_of_which_none_is_a_declared_label_are_refused_for_free(
     guard = hf.Guard.open(None, hf.data.table(LABELS), Policy(questions=9, boards=[declared], **policy))
     with pytest.raises(InvalidParameter, match=f"must be labels of the board 'b', which are 'no', 'yes'.*{said}"):
         guard.ask(hf.guard.score("b", dict.fromkeys(range(400), sent), 0.7))
-    assert guard.remaining()["whole"]["questions"] == 9
+    assert guard.remaining()["total"]["questions"] == 9
     assert guard.ask(hf.guard.score("b", dict.fromkeys(range(400), "yes"), 0.7)).passed is not None
 
 

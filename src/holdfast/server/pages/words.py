@@ -275,7 +275,7 @@ def plain(guard: Guard, question: Mapping[str, Any], analyst: str) -> str:
     name = {"pure-dp": "epsilon", "zcdp": "rho"}.get((guard.policy.privacy or PureDP(0.0)).kind, "epsilon")
     spend = question.get("spend") or (None if guard.policy.spend is None else guard.policy.spend.to_dict())
     left = guard.remaining(analyst)
-    yours, whole = left["yours"].get(name), left["whole"].get(name)
+    yours, whole = left["yours"].get(name), left["total"].get(name)
     kind = Question.kinds().get(str(question.get("kind")))
     private = kind is not None and kind.is_private(question)
     if not private or not spend or spend.get(name) is None or yours is None or whole is None:
@@ -329,8 +329,8 @@ def _candidates(guard: Guard, question: Mapping[str, Any], analyst: str) -> Iter
     if kind is None:
         return
     left = guard.remaining(analyst)
-    name = "epsilon" if "epsilon" in left["whole"] else "rho"
-    least = min(left["yours"].get(name, 0.0), left["whole"].get(name, 0.0))
+    name = "epsilon" if "epsilon" in left["total"] else "rho"
+    least = min(left["yours"].get(name, 0.0), left["total"].get(name, 0.0))
     if kind.is_private(question) and least > 0:
         unit = "pure-dp" if name == "epsilon" else "zcdp"
         spend = {"kind": unit, name: least}

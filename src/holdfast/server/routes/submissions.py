@@ -7,7 +7,7 @@ where the guard has one. It is answered with
     {"sequence": 7, "time": "...", "analyst": "ann", "board": "income", "metric": "accuracy", "rule": "intervals",
      "name": "forest", "predictions": "<sha256>", "count": 2000, "guess": 0.8, "tolerance": null,
      "value": 0.8, "interval": [0.76, 0.84], "passed": true, "improved": null, "confirmed": true, "certified": true,
-     "cost": null, "remaining": {"yours": {...}, "whole": {...}}, "guarantee": {...}, "details": {...},
+     "cost": null, "remaining": {"yours": {...}, "total": {...}}, "guarantee": {...}, "details": {...},
      "repeated": false, "receipt": {...}}
 
 `GET /guards/{id}/submissions?board=&first=&limit=` gives `{"submissions": [the same without repeated and receipt],
