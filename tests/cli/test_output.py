@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from holdfast.cli import output
-from holdfast.cli.main import run
+from holdfast.cli.main import _command, run
 
 COLUMNS = ("method", "half-width", "a clean run", "sure pass", "needs", "remark", "how it is called in the paper")
 ROWS = [
@@ -121,3 +122,22 @@ def test_the_list_of_commands_is_cut_nowhere(capsys: pytest.CaptureFixture[str])
     listed = capsys.readouterr().out.partition("Commands:")[2]
     assert "..." not in listed
     assert all(name in listed for name in ("audit", "guard", "verify"))
+
+
+def test_commands_with_ten_options_or_more_list_them_in_groups() -> None:
+
+    waiting: list[tuple[str, Any]] = [("holdfast", _command())]
+    long_ones = []
+    while waiting:
+        words, command = waiting.pop()
+        below = getattr(command, "commands", {})
+        waiting += [(f"{words} {name}", one) for name, one in below.items() if not one.hidden]
+        options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+        if len(options) >= 10:
+            long_ones.append(words)
+            text = command.get_help(command.make_context(words, [], resilient_parsing=True))
+            ungrouped = text.split("\nOptions:\n")[1].split("\n\n")[0]
+            assert ungrouped.split() == ["-h,", "--help", "Show", "this", "message", "and", "exit."] or (
+                ungrouped.split()[:1] == ["--help"]
+            ), words
+    assert {"holdfast guard open", "holdfast ask check", "holdfast plan", "holdfast audit"} <= set(long_ones)

@@ -71,6 +71,13 @@ _VERBOSE = typer.Option(
 )
 
 
+_GROUPS = {
+    "Asking": ("analyst", "key", "estimate", "practice", "epoch", "rows"),
+    "Output": ("verbose", "as_json"),
+}
+"""The options that every question has, in groups, as the help lists them after those of the question."""
+
+
 class KindCommands(typer.core.TyperGroup):
     """A group whose commands are made when they are first needed."""
 
@@ -102,7 +109,9 @@ def _commands() -> dict[str, Any]:
     app = typer.Typer(rich_markup_mode=None)
     for name, kind in Question.kinds().items():
         if not kind.needs_board:  # submissions have a command of their own
-            app.command(name, short_help=output.short_help(kind.summary()))(_command(kind))
+            groups = {"Question": [field.name for field in kind.fields()]} | _GROUPS
+            words = output.short_help(kind.summary())
+            app.command(name, short_help=words, cls=output.grouped(groups))(_command(kind))
     app.command("question", short_help="Ask what a file says.")(question)
     group: Any = typer.main.get_command(app)
     for name, command in group.commands.items():

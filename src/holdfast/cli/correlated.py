@@ -20,9 +20,17 @@ if TYPE_CHECKING:
     from holdfast.correlated.model_overview import Holdout, Overview, Privacy
 
 
+_GROUPS = {
+    "Privacy and dependence": ("epsilon", "epsilon_dp", "sensitivity", "surcharge", "record"),
+    "Answers": ("questions", "failures", "confidence", "tau", "budget"),
+    "Output": ("as_json",),
+}
+"""The options in groups, as the help lists them."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("correlated")(correlated)
+    app.command("correlated", cls=output.grouped(_GROUPS))(correlated)
 
 
 def correlated(

@@ -21,9 +21,18 @@ if TYPE_CHECKING:
 # --- Epsilon ----------------------------------------------------------------------------------------------------------
 
 
+_GROUPS = {
+    "What is promised": ("alpha", "beta", "mode", "finite", "lenses"),
+    "Population and groups": ("n", "rows", "size", "groups", "group", "given"),
+    "Ledger of a guard": ("ledger", "dataset"),
+    "Output": ("plot", "as_json"),
+}
+"""The options in groups, as the help lists them."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("epsilon")(epsilon)
+    app.command("epsilon", cls=output.grouped(_GROUPS))(epsilon)
 
 
 def epsilon(

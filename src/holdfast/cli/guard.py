@@ -52,11 +52,21 @@ _HELP = """Create and manage guarded data sets, each with a ledger of what was a
 The token of a server is read from the environment variable HOLDFAST_TOKEN."""
 
 
+_GROUPS = {
+    "Policy": ("policy", "yes", "questions", "failures", "confidence", "answers", "plan", "repeats", "expires"),
+    "Privacy": ("privacy", "spend", "accounting", "all_private"),
+    "Final": ("final", "reserve", "reserve_by"),
+    "Analysts": ("histories", "analyst"),
+    "Data": ("row_key", "engine", "table", "schema", "allow_overlap", "name"),
+    "Output": ("as_json",),
+}
+"""The options of `open` in groups, as the help lists them."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     guard = typer.Typer(help=_HELP)
     commands = (
-        ("open", open_),
         ("extend", extend),
         ("list", list_),
         ("show", show),
@@ -64,9 +74,10 @@ def register(app: typer.Typer) -> None:
         ("override", override),
         ("close", close),
     )
+    guard.command("open", cls=output.grouped(_GROUPS))(open_)
     for name, command in commands:
         guard.command(name)(command)
-    guard.command("create", hidden=True)(open_)
+    guard.command("create", hidden=True, cls=output.grouped(_GROUPS))(open_)
     guard.command("status", hidden=True)(show)
     guard.command("pause")(_status("paused", "Pause a guard: it answers nothing until `resume`."))
     guard.command("resume")(_status("open", "Let a paused guard answer again."))

@@ -15,10 +15,17 @@ from holdfast.cli.output import can_draw, draw, progress_bar
 from holdfast.cli.typed_words import plain_number
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
+_GROUPS = {
+    "What is asked": ("n", "questions", "failures", "confidence", "half_width", "span", "guess", "no_guess", "binary"),
+    "A way of working": ("workflow", "candidates", "rounds", "teams", "submissions", "reserve", "rule", "study"),
+    "Output": ("save", "plot", "as_json"),
+}
+"""The options in groups, as the help lists them."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("plan")(plan)
+    app.command("plan", cls=output.grouped(_GROUPS))(plan)
 
 
 def plan(

@@ -17,9 +17,19 @@ if TYPE_CHECKING:
     from holdfast.server.settings import Settings
 
 
+_GROUPS = {
+    "What is kept": ("folder", "ledger", "signing_key"),
+    "Address": ("host", "port", "workers"),
+    "What is allowed": ("allow_folder", "allow_source", "open_metrics"),
+    "Tokens": ("new_steward", "token_file"),
+    "Output": ("as_json",),
+}
+"""The options in groups, as the help lists them."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("serve")(serve)
+    app.command("serve", cls=output.grouped(_GROUPS))(serve)
 
 
 def serve(

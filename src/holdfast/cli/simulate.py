@@ -40,9 +40,18 @@ believed: the score that the analyst ends with; true: the same score in the popu
 _LARGE = 200_000
 
 
+_GROUPS = {
+    "Analyst and holdout": ("analyst", "against", "listing"),
+    "Size": ("n", "questions", "failures", "confidence"),
+    "Runs": ("runs", "seed", "workers"),
+    "Output": ("plot", "as_json"),
+}
+"""The options in groups, as the help lists them."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("simulate")(simulate)
+    app.command("simulate", cls=output.grouped(_GROUPS))(simulate)
 
 
 def simulate(

@@ -36,9 +36,16 @@ _OUT = typer.Option(
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 
 
+_GROUPS = {
+    "Submission": ("board", "name", "guess", "tolerance", "output_name", "entry", "analyst", "key"),
+    "Waiting and output": ("wait", "comment_file", "as_json"),
+}
+"""The options in groups, as the help lists them."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command("submit")(submit)
+    app.command("submit", cls=output.grouped(_GROUPS))(submit)
     app.command("leaderboard")(leaderboard)
     app.command("contest")(contest)
 

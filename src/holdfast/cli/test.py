@@ -252,6 +252,15 @@ _LOCAL_METHOD = typer.Option(
 _PEOPLE = typer.Option(None, "--n", help="How many people answered; with --answers.")
 
 
+_GROUPS = {
+    "Data": ("counts", "answers", "n", "column", "columns", "categories", "other", "unit", "public_margins"),
+    "Hypothesis and test": ("p0", "p1", "d", "shape", "table", "effect", "method", "alpha", "target", "m"),
+    "Privacy": ("rho", "epsilon", "randomizer"),
+    "Output": ("plot", "as_json"),
+}
+"""The options in groups, as the help lists them."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     tests = typer.Typer(
@@ -262,13 +271,13 @@ def register(app: typer.Typer) -> None:
         "local model.",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    tests.command("gof")(gof)
-    tests.command("independence")(independence)
+    tests.command("gof", cls=output.grouped(_GROUPS))(gof)
+    tests.command("independence", cls=output.grouped(_GROUPS))(independence)
     tests.command("gwas")(gwas)
-    tests.command("local-gof")(local_gof)
-    tests.command("local-independence")(local_independence)
+    tests.command("local-gof", cls=output.grouped(_GROUPS))(local_gof)
+    tests.command("local-independence", cls=output.grouped(_GROUPS))(local_independence)
     tests.command("all-pairs")(all_pairs)
-    tests.command("which")(which)
+    tests.command("which", cls=output.grouped(_GROUPS))(which)
     app.add_typer(tests, name="test")
 
 
