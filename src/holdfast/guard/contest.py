@@ -96,7 +96,8 @@ class ContestResult:
     assumption : str
         What it assumes.
     also : mapping
-        By further metrics of the board: exact values and intervals by label, which hold with all the rest.
+        By further metrics of the board, and by its metric in each group of its column `by`: exact values and intervals
+        by label, which hold with all the rest.
     time, dataset, sequence, hash
         When it was made, and the ledger's entry that holds it.
     receipt : mapping or None
@@ -106,6 +107,8 @@ class ContestResult:
         How many submissions and choices came in while it was computed: they take part in the next phase.
     groups : str or None
         The column of groups, where the board has groups: `n` counts them then.
+    small_groups : tuple of str
+        The board's metric in groups that have fewer than 10 reserved rows, which is not shown.
 
     Examples
     --------
@@ -140,6 +143,7 @@ class ContestResult:
     receipt: Mapping[str, Any] | None = field(default=None, repr=False)
     late: int = 0
     groups: str | None = None
+    small_groups: tuple[str, ...] = ()
 
     @property
     def units(self) -> str:
@@ -185,6 +189,7 @@ class ContestResult:
             for place in self.places
         ]
         plain["better"] = [list(pair) for pair in self.better]
+        plain["small_groups"] = list(self.small_groups)
         plain["receipt"] = None if self.receipt is None else dict(self.receipt)
         return plain
 
@@ -197,7 +202,8 @@ class ContestResult:
                 for one in plain["places"]
             )
             better = tuple((str(first), str(second)) for first, second in plain["better"])
-            return cls(**{**plain, "places": places, "better": better})
+            small = tuple(str(name) for name in plain.get("small_groups", ()))
+            return cls(**{**plain, "places": places, "better": better, "small_groups": small})
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidParameter("a contest's result must be what `to_dict` wrote") from error
 
@@ -303,6 +309,7 @@ def _from_answer(answer: Mapping[str, Any], dataset: str, sequence: int, hash_: 
         None,
         details.get("late", 0),
         details.get("groups"),
+        tuple(details.get("small_groups", ())),
     )
 
 
@@ -677,6 +684,9 @@ def _also(result: ContestResult) -> str:
             lines.append(f"<tr><th scope=row>{escape(place.label)}</th>{cells}</tr>")
         table = f"<table>{head}<tbody>{''.join(lines)}</tbody></table>"
         tables.append(f"<h2>By {escape(metric)}</h2><div class=wide tabindex=0>{table}</div>\n")
+    if result.small_groups:
+        names = escape(", ".join(result.small_groups))
+        tables.append(f"<p class=soft>Not shown, because fewer than 10 reserved rows are in the group: {names}.</p>\n")
     return "".join(tables)
 
 

@@ -247,6 +247,11 @@ class Policy:
                     f"reserve must be above 0 for the board {board.name!r}, whose rule is open: its plain scores "
                     "certify nothing, and the final needs rows that they were not computed on"
                 )
+            if board.by is not None and not self.has_contest:
+                raise InvalidParameter(
+                    f"reserve must be above 0 for the board {board.name!r}, which has by: scores in groups are shown "
+                    "at the final, on rows that are reserved for it"
+                )
         for board in self.boards or ():
             if board.groups is not None and self.reserve_by not in (None, board.groups) and self.reserve_parts:
                 raise InvalidParameter(

@@ -613,6 +613,8 @@ class BoardFacts(BaseModel):
     quota: int | None = Field(description="Submissions of each participant in all")
     daily: int | None = Field(description="Submissions of each participant on one day of UTC")
     finalists: int = Field(description="Submissions that each participant may choose for a final")
+    by: str | None = Field(description="The column in whose groups the final shows the metric too")
+    by_values: list[Any] | None = Field(description="The groups of that column")
     groups: str | None = Field(description="The column of groups, each of which counts once")
     group_counts: list[int] | None = Field(description="Groups of the explored rows and of each reserve")
     public: bool = Field(description="Whether everybody sees the board without a token")
@@ -650,10 +652,11 @@ class ContestResultFacts(BaseModel):
     dataset: str
     sequence: int
     hash: str
-    also: dict[str, Any] = Field(description="By further metrics: values and intervals by label")
+    also: dict[str, Any] = Field(description="By further metrics and in groups: values and intervals by label")
     receipt: dict[str, Any] | None
     late: int = Field(description="Submissions and choices that came in while it was computed")
     groups: str | None = Field(description="The column of groups, which n counts then")
+    small_groups: list[str] = Field(description="The metric in groups of fewer than 10 reserved rows, not shown")
 
 
 class RevealedAnswer(BaseModel):

@@ -21,7 +21,7 @@ from holdfast.bounds.one_question.means import Side
 from holdfast.core import arguments
 from holdfast.core.guarantee import Guarantee
 from holdfast.data.files import CHANGED
-from holdfast.data.fingerprint import Batch
+from holdfast.data.fingerprint import Batch, Held, Texts
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
@@ -33,12 +33,13 @@ from holdfast.guard.questions.base import Bound, Question, Settled, Situation
 from holdfast.guard.questions.fields import ChoiceInput, NumberInput, TextInput
 from holdfast.guard.questions.reveal import Ending, revealed_words
 from holdfast.guard.questions.score import ASSUMES_GROUPS, ASSUMPTION
+from holdfast.guard.questions.small_groups import LEAST_ROWS
 from holdfast.guard.questions.words import ends, number
 from holdfast.guard.scoring.board import MOST_CHOSEN, Board, Metric
 from holdfast.guard.scoring.grouped import group_values
 from holdfast.guard.scoring.kept import is_kept, kept_in
 from holdfast.guard.scoring.metrics import PairMetric, metric_of
-from holdfast.guard.scoring.tally import RowTally, Tally, tally
+from holdfast.guard.scoring.tally import RowTally, Tally, equal, tally
 from holdfast.holdout.final import (
     CONTEST_SPLIT,
     MOST_FINALISTS,
@@ -227,7 +228,8 @@ class ContestFinale(Ending):
         reserve = sample.reserves[self._finals]
         also = {metric: self._sums(reserve, tallies) for metric, tallies in self._others.items()}
         units = self._board.units(reserve.n, self._phase)
-        return super().gather(sample), self._compared(reserve), self._explored(sample), also, units
+        by = self._by_group(reserve) if self._board.by_groups else {}
+        return super().gather(sample), self._compared(reserve), self._explored(sample), also, units, by
 
     def _compared(self, rows: Sample) -> Finalists:
         """The finalists on the rows that decide."""
@@ -291,6 +293,28 @@ class ContestFinale(Ending):
         _require_rows(int(found[0][-1]), rows.n)
         return [tuple(one.tolist()[:-1]) for one in found]
 
+    def _by_group(self, rows: Sample) -> dict[Any, tuple[int, list[tuple[int, ...]]]]:
+        """How many rows each group of the board's column `by` has, and what each finalist's add up to there."""
+        board, tallies = self._board, self._tallies
+        assert board.by is not None
+
+        def start() -> list[list[Any]]:
+            return [[one.start() for one in tallies] for _ in board.by_groups]
+
+        def add(before: list[list[Any]], batch: Batch) -> list[list[Any]]:
+            for group, sums in zip(board.by_groups, before, strict=True):
+                inside = equal(batch[board.by], group)
+                keys, labels = (_where(batch[name], inside) for name in (board.key, board.label))
+                for place, one in enumerate(tallies):
+                    sums[place] = one.add(sums[place], keys, labels)
+            return before
+
+        found = rows.fold((board.key, board.label, board.by), start, add)
+        return {
+            group: (int(sums[0][-1]), [tuple(one.tolist()[:-1]) for one in sums])
+            for group, sums in zip(board.by_groups, found, strict=True)
+        }
+
     def _columns(self, rows: Sample, most: int) -> Column:
         """One line a finalist with the whole number of each row, of at most so many rows."""
 
@@ -311,14 +335,15 @@ class ContestFinale(Ending):
 
     def prepare(self, measured: Any, n: int, source: Any = None) -> Any:
         """Exact scores, intervals, comparisons and ranks: their level is a constant of the policy."""
-        past, compared, explored, also, rows = measured
+        past, compared, explored, also, rows, by = measured
         board, plan = self._board, self._policy.error_budget()
         log_level = plan.log_beta + math.log(plan.reserve_spending) - 1e-12
         forecast = (
             None if explored is None else pair_forecast(explored, rows, log_level + math.log(CONTEST_SPLIT["ranks"]))
         )
         labels = [one.label for one in self._finalists]
-        parts = 1 + len(also)  # the intervals of every metric have an equal part of what is for intervals
+        # The intervals of every metric have an equal part of what is for intervals, and so have those of every group.
+        parts = 1 + len(also) + len(by)
         split = CONTEST_SPLIT | {"intervals": CONTEST_SPLIT["intervals"] / parts}
         found = decide_final(
             compared,
@@ -344,6 +369,13 @@ class ContestFinale(Ending):
             "against_winner": _against(compared, labels, labels.index(found.winner)),
             "also": {metric: self._other(metric, sums, labels, rows, each) for metric, sums in also.items()},
         }
+        if by:
+            shown = {group: found for group, found in by.items() if found[0] >= LEAST_ROWS}
+            details["also"] |= {
+                self._group_name(group): self._other(board.metric, sums, labels, count, each) | {"rows": count}
+                for group, (count, sums) in shown.items()
+            }
+            details["small_groups"] = [self._group_name(group) for group in by if group not in shown]
         return past, plain["values"], plain["interval"], details, log_level
 
     def settle(self, prepared: Any, situation: Situation) -> Settled:
@@ -358,6 +390,11 @@ class ContestFinale(Ending):
         secret = {"revealed": revealed} if revealed else None
         return Settled(values, interval, guarantee, None, None, details, asked=0, finishes=True, secret=secret)
 
+    def _group_name(self, group: Any) -> str:
+        """How a result calls the metric in a group."""
+        value = str(group).lower() if isinstance(group, bool) else group
+        return f"{self._board.metric} where {self._board.by} is {value}"
+
     def _other(
         self, metric: Metric, sums: Sequence[tuple[int, ...]], labels: Sequence[str], n: int, log_share: float
     ) -> dict[str, Any]:
@@ -368,6 +405,13 @@ class ContestFinale(Ending):
             "values": {label: found.value for label, found in read.items()},
             "interval": {label: list(found.ends(made.share(log_share))) for label, found in read.items()},
         }
+
+
+def _where(held: Held, inside: npt.NDArray[np.bool_]) -> Held:
+    """The rows of a column for which it holds."""
+    values, missing = held
+    kept = Texts(values.codes[inside], values.distinct) if isinstance(values, Texts) else values[inside]
+    return kept, None if missing is None else missing[inside]
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -51,6 +51,8 @@ OF_EXPRESSIONS = ("mean", "ratio")
 MOST_CLASSES = 200
 _BINARY = ("log-loss", "brier", "auc", "f1")
 _LONGEST_NAME = 100
+MOST_BY = 50
+"""Groups in which the final of a board can show its metric."""
 MOST_CHOSEN = 10
 """Submissions of one participant that a board can let take part in a final."""
 _MOST_STEPS = 10_000
@@ -107,6 +109,12 @@ class Board:
         For "mean" and "ratio": whether more is better.
     also : sequence of str
         Further metrics of the same predictions that the final of a contest shows next to the main one.
+    by : str, optional
+        A column of groups of people or things, such as "sex". The final of a contest shows the metric in each of its
+        groups too, with intervals that hold together with all others. It needs `reserve` in the policy.
+    by_values : sequence, optional
+        The groups of that column: its values, at most 50. They are needed unless it is a column of truth values, and
+        are public.
     models : bool
         Whether a model may be submitted in the place of predictions, to a server that evaluates it on the hidden rows
         (docs/onnx.md).
@@ -171,6 +179,8 @@ class Board:
     max_denominator: float | None = None
     greater_is_better: bool = False
     also: Sequence[Metric] = ()
+    by: str | None = None
+    by_values: Sequence[Any] | None = None
     deadline: Sequence[str] | str | None = None
     quota: int | None = None
     daily: int | None = None
@@ -211,6 +221,7 @@ class Board:
             put(self, name, None if most is None else arguments.whole(name, most, at_least=1, at_most=10**6))
         put(self, "finalists", arguments.whole("finalists", self.finalists, at_least=1, at_most=MOST_CHOSEN))
         self._check_groups()
+        self._check_by()
         self._check_range()
         self._check_classes()
         self._check_expressions()
@@ -246,6 +257,34 @@ class Board:
         if self.group_counts is not None:
             counts = [arguments.whole("group_counts", one, at_least=1) for one in self.group_counts]
             object.__setattr__(self, "group_counts", tuple(counts))
+
+    def _check_by(self) -> None:
+        if self.by is None:
+            if self.by_values is not None:
+                raise InvalidParameter("by_values must be left out unless by names a column")
+            return
+        if not isinstance(self.by, str) or not 0 < len(self.by) <= _LONGEST_NAME:
+            raise InvalidParameter("by must be the name of a column")
+        if self.by in (self.key, self.label):
+            raise InvalidParameter("by must be another column than the key and the label")
+        if self.groups is not None:
+            raise InvalidParameter("by must be left out where groups is given: a group's rows may be in several of by")
+        values = self.by_values
+        if values is None:
+            return
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise InvalidParameter("by_values must be a list of values of the column")
+        different = {(type(one), one) for one in values if isinstance(one, (str, int, bool))}
+        if len(different) < len(values) or not 1 <= len(values) <= MOST_BY:
+            raise InvalidParameter(f"by_values must be 1 to {MOST_BY} different texts, whole numbers or truth values")
+        object.__setattr__(self, "by_values", tuple(values))
+
+    @property
+    def by_groups(self) -> tuple[Any, ...]:
+        """Return the groups that the final shows the metric of."""
+        if self.by is None:
+            return ()
+        return (False, True) if self.by_values is None else tuple(self.by_values)
 
     def units(self, rows: int, phase: int = 0) -> int:
         """How many values a score is the mean of: rows, or groups; of the explored rows, or of a phase's reserve."""
@@ -369,6 +408,7 @@ class Board:
                     f"column {name!r} of board {self.name!r} must have a value in every row, and some are missing: "
                     "such rows would count against every submission; guard the rows that have one"
                 )
+        self._check_by_column(schema)
         kind = schema[self.label].kind
         if kind in ("date", "timestamp", "timestamptz"):
             raise InvalidParameter(
@@ -387,6 +427,23 @@ class Board:
         for one in self.classes or ():
             if fits is None or not isinstance(one, fits) or (isinstance(one, bool) and kind != "boolean"):
                 raise InvalidParameter(f"classes of board {self.name!r} must be values of its label, a {kind}")
+
+    def _check_by_column(self, schema: Schema) -> None:
+        if self.by is None:
+            return
+        if self.by not in schema:
+            raise InvalidParameter(f"by of board {self.name!r} must name a column of the sample, got {self.by!r}")
+        kind = schema[self.by].kind
+        fits: Any = {"boolean": bool, "integer": int, "text": str}.get(kind)
+        if fits is None:
+            raise InvalidParameter(
+                f"by of board {self.name!r} must be a column of texts, whole numbers or truth values, got a {kind}"
+            )
+        if self.by_values is None and kind != "boolean":
+            raise InvalidParameter(f"by_values of board {self.name!r} must list the values of {self.by!r}, a {kind}")
+        for one in self.by_values or ():
+            if not isinstance(one, fits) or (isinstance(one, bool) and kind != "boolean"):
+                raise InvalidParameter(f"by_values of board {self.name!r} must be values of {self.by!r}, a {kind}")
 
     def check_sample(self, sample: Sample) -> None:
         """Refuse a board that does not fit the columns, or whose label has more classes than it says what to do with.
@@ -432,6 +489,7 @@ class Board:
         lists: dict[str, Any] = {
             "classes": None if self.classes is None else list(self.classes),
             "also": list(self.also),
+            "by_values": None if self.by_values is None else list(self.by_values),
         }
         lists["group_counts"] = None if self.group_counts is None else list(self.group_counts)
         return plain | lists | {"deadline": None if self.deadline is None else list(self.deadline)}

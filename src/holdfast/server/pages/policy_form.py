@@ -383,6 +383,9 @@ BOARD_DEFAULTS = {
     "board_max_denominator": "",
     "board_greater": "",
     "board_also": "",
+    "board_by": "",
+    "board_by_values": "",
+    "board_groups": "",
 }
 
 
@@ -417,9 +420,7 @@ def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, A
     if given["board_metric"] in WITH_RANGE or given["board_metric"] in OF_EXPRESSIONS:
         board |= {name: number_of(name, given[f"board_{name}"]) for name in ("low", "high")}
     if given["board_classes"]:
-        kind = kinds.get(given["board_label"], "text")
-        parts = [part.strip() for part in given["board_classes"].split(",") if part.strip()]
-        board["classes"] = [_value(part, kind) if kind != "integer" else int(_value(part, kind)) for part in parts]
+        board["classes"] = _values(given["board_classes"], kinds.get(given["board_label"], "text"))
     for name in ("expression", "denominator"):
         if given[f"board_{name}"]:
             board[name] = given[f"board_{name}"]
@@ -430,6 +431,11 @@ def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, A
         board["greater_is_better"] = True
     if given["board_also"]:
         board["also"] = [part.strip() for part in given["board_also"].split(",") if part.strip()]
+    for name in ("by", "groups"):
+        if given[f"board_{name}"]:
+            board[name] = given[f"board_{name}"]
+    if given["board_by_values"]:
+        board["by_values"] = _values(given["board_by_values"], kinds.get(given["board_by"], "text"))
     if given["board_baseline"]:
         board["baseline"] = number_of("baseline", given["board_baseline"])
     if given["board_deadline"]:
@@ -458,6 +464,12 @@ def contest_of(fields: Mapping[str, str]) -> dict[str, Any]:
         return {}
     parts = [number_of("the part of the rows for the final", part.strip()) for part in text.split(",")]
     return {"reserve": parts} | ({"final": 1.0} if fields.get("board_rule") == "open" else {})
+
+
+def _values(text: str, kind: str) -> list[Any]:
+    """The values of a column that somebody typed, with commas between them."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return [int(_value(part, kind)) if kind == "integer" else _value(part, kind) for part in parts]
 
 
 def _value(text: str, kind: str) -> Any:
