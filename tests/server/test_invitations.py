@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
-from tests.server.live import Live
+from tests.server.live import Live, running
 
 
 @pytest.fixture(scope="module")
@@ -139,3 +141,24 @@ def test_the_stored_digest_is_no_way_in(live: Live, guard: dict[str, Any], stewa
     database.close()
     assert stored not in made["invitation"]
     assert join(live, f"hi_{made['id']}_{stored}", "thief").json()["code"] == "unauthenticated"
+
+
+def test_names_that_look_alike_and_come_at_once_are_one_persons_on_postgresql(postgres_url: str) -> None:
+    """Both wait for the guard's row, which a transaction of the test holds until they do; then one of them gets in."""
+    with running(ledger=postgres_url, workers=2) as live, live.client() as steward:
+        guard = live.guard("rush", {"questions": 50})
+        links = [invited(steward, guard)["invitation"] for _ in range(2)]
+        with psycopg.connect(postgres_url.replace("+psycopg", "")) as holder, ThreadPoolExecutor(2) as pool:
+            holder.execute("SELECT id FROM server_guards WHERE id = %s FOR UPDATE", (guard["id"],))
+            asked = [pool.submit(join, live, *pair) for pair in zip(links, ("Eve", "eve"), strict=True)]
+            waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            for _ in range(200):
+                with psycopg.connect(postgres_url.replace("+psycopg", "")) as looker:
+                    if looker.execute(waiting).fetchone() == (2,):
+                        break
+                time.sleep(0.05)
+            else:
+                pytest.fail("both must wait for the row of the guard")
+            holder.commit()
+            done = sorted(one.result().status_code for one in asked)
+        assert done == [201, 409]

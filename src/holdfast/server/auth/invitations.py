@@ -27,7 +27,7 @@ from holdfast.server.auth.oidc.settings import PREFIX
 from holdfast.server.auth.tokens import MOST_DAYS, Caller, Tokens
 from holdfast.server.guards import Guards
 from holdfast.server.http import Problem
-from holdfast.server.records import INVITATIONS, PARTICIPANTS, TOKENS, Records, Taken, now
+from holdfast.server.records import GUARDS, INVITATIONS, PARTICIPANTS, TOKENS, Records, Taken, now
 
 TEXT = re.compile(r"hi_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)
 """What an invitation looks like."""
@@ -128,6 +128,8 @@ class Invitations:
                 if not connection.execute(taken.values(used=INVITATIONS.c.used + 1)).rowcount:
                     raise _used_up()
                 if team is None:
+                    # One after the other at a guard: look-alikes that come at once would not see each other.
+                    connection.execute(select(GUARDS.c.id).where(GUARDS.c.id == guard).with_for_update())
                     known = connection.scalars(select(PARTICIPANTS.c.name).where(PARTICIPANTS.c.guard == guard))
                     if any(_looks(whose) == _looks(other) for other in known):  # another place was taken just now
                         raise Taken
