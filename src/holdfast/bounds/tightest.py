@@ -217,6 +217,22 @@ def forms_of(entry: Theorem, parameter: Parameter, at: dict[str, Any]) -> Forms 
     return Forms(entry.id, parameter.name, rest, default, tightest, values, value, excess)
 
 
+def comparisons() -> Iterator[tuple[Theorem, Parameter, dict[str, Any]]]:
+    """Every theorem that has several forms, the parameter that names them, and the points at which they are compared.
+
+    Examples
+    --------
+    >>> entry, parameter, at = next(iter(comparisons()))
+    >>> is_form(entry, parameter), set(at) <= {one.name for one in entry.parameters}
+    (True, True)
+    """
+    for entry in catalogue().values():
+        for parameter in entry.parameters:
+            if is_form(entry, parameter):
+                for at in POINTS.get(entry.id, ()) or (typical(entry),):
+                    yield entry, parameter, at
+
+
 def forms() -> Iterator[Forms]:
     """Every theorem that has several forms: its default against the others, at its points. About ten seconds.
 
@@ -229,11 +245,7 @@ def forms() -> Iterator[Forms]:
     >>> found.default, found.tightest, found.excess
     ('best', 'best', 0.0)
     """
-    for entry in catalogue().values():
-        for parameter in entry.parameters:
-            if not is_form(entry, parameter):
-                continue
-            for at in (*POINTS.get(entry.id, ()), *(() if entry.id in POINTS else (typical(entry),))):
-                comparison = forms_of(entry, parameter, at)
-                if comparison is not None:
-                    yield comparison
+    for entry, parameter, at in comparisons():
+        comparison = forms_of(entry, parameter, at)
+        if comparison is not None:
+            yield comparison
