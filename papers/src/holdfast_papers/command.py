@@ -52,7 +52,7 @@ def reproduce(
     seed = arguments.whole("seed", seed, at_least=0)
     workers = arguments.whole("workers", workers, at_least=0, at_most=1024) or cores()
     _prepare(out)
-    found: dict[str, Finished] = {}
+    finished: dict[str, Finished] = {}
     waiting = [experiment.name for experiment in chosen]
     bar = not as_json and sys.stderr.isatty()
     name = chosen[0].name if len(chosen) == 1 else "reproduce"
@@ -63,12 +63,12 @@ def reproduce(
                 raise one.absent  # `all` runs what it can and says what it cannot
             if one.entry is not None:
                 one.entry.copy_to(out / one.experiment.name)
-            found[one.experiment.name] = one
-            while not bar and waiting and waiting[0] in found:
-                _show(found[waiting.pop(0)], out, brief, as_json)
+            finished[one.experiment.name] = one
+            while not bar and waiting and waiting[0] in finished:
+                _show(finished[waiting.pop(0)], out, brief, as_json)
     for late in waiting:  # a bar and tables do not share a terminal
-        _show(found[late], out, brief, as_json)
-    done = [found[experiment.name] for experiment in chosen]
+        _show(finished[late], out, brief, as_json)
+    done = [finished[experiment.name] for experiment in chosen]
     pages = _gallery(done, quick, seed, out) if "all" in names else []
     failed = [
         f"{one.experiment.name}: {c.name} ({c.detail})"

@@ -89,18 +89,18 @@ def run(experiment: Experiment, settings: Settings, out: Path) -> Entry:
     shutil.rmtree(fresh, ignore_errors=True)
     try:
         written = write(experiment, outcome, settings, fresh)
-        made = fresh / experiment.name
+        folder = fresh / experiment.name
         names = [path.name for path in written.files]
         about = {"files": names, "seconds": round(monotonic() - began, 2), "note": written.note}
-        (made / _RUN).write_text(to_json(about) + "\n", encoding="utf-8")
+        (folder / _RUN).write_text(to_json(about) + "\n", encoding="utf-8")
         for old in place.parent.glob(place.name.rpartition("-")[0] + "-*"):
             shutil.rmtree(old, ignore_errors=True)
-        made.replace(place)
+        folder.replace(place)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-    found = _read(place)
-    assert found is not None
-    return found
+    entry = _read(place)
+    assert entry is not None
+    return entry
 
 
 def _place(experiment: Experiment, settings: Settings, out: Path) -> Path:

@@ -48,12 +48,12 @@ class Beside:
     def pairs(self, result: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
         """What, printed and ours, for each row of a result in which the paper prints something."""
         table = next(table for table in result["tables"] if table["name"] == self.table)
-        found = []
+        triples = []
         for row in table["rows"]:
             if row[self.printed] not in (None, ""):
                 named = ", ".join(_named(column, row[column]) for column in self.rows)
-                found.append((f"{self.what}, {named}" if self.what else named, row[self.printed], row[self.ours]))
-        return found
+                triples.append((f"{self.what}, {named}" if self.what else named, row[self.printed], row[self.ours]))
+        return triples
 
 
 def _named(column: str, value: Any) -> str:

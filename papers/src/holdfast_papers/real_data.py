@@ -79,15 +79,15 @@ def load_mmlu() -> Mmlu:
     """
     with _open(MMLU, "mmlu_pro_correctness.csv") as file:
         header, *lines = csv.reader(file)
-    kept = [line for line in lines if all(line[3:])]
-    categories = tuple(sorted({line[1] for line in kept}))
+    complete = [line for line in lines if all(line[3:])]
+    categories = tuple(sorted({line[1] for line in complete}))
     return Mmlu(
         tuple(header[3:]),
-        np.array([[cell == "1" for cell in line[3:]] for line in kept]).T.copy(),
-        np.array([categories.index(line[1]) for line in kept]),
+        np.array([[cell == "1" for cell in line[3:]] for line in complete]).T.copy(),
+        np.array([categories.index(line[1]) for line in complete]),
         categories,
-        np.array([int(line[0]) for line in kept]),
-        len(lines) - len(kept),
+        np.array([int(line[0]) for line in complete]),
+        len(lines) - len(complete),
     )
 
 

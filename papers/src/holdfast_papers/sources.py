@@ -102,19 +102,19 @@ def _imports(module: str) -> tuple[_Import, ...]:
     path = _path(module)
     if path is None:
         return ()
-    found: list[_Import] = []
+    imports: list[_Import] = []
 
     def walk(node: ast.AST, typing: bool) -> None:
         if isinstance(node, ast.Import):
-            found.extend(_Import(alias.name, "", typing) for alias in node.names)
+            imports.extend(_Import(alias.name, "", typing) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.extend(_Import(node.module, alias.name, typing) for alias in node.names)
+            imports.extend(_Import(node.module, alias.name, typing) for alias in node.names)
         only = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         for child in ast.iter_child_nodes(node):
             walk(child, typing or only)
 
     walk(ast.parse(path.read_bytes()), False)
-    return tuple(found)
+    return tuple(imports)
 
 
 @cache

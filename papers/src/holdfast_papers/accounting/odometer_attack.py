@@ -195,19 +195,19 @@ def _attack(
     rng: np.random.Generator,
     progress: Callable[[float, str], None],
 ) -> list[Result]:
-    made = contenders(setting, lambda f, what: progress(0.5 * f, what)) if whole else [_misused(setting)]
-    thresholds = [crossing_thresholds(setting.epsilon, contender.curve) for contender in made]
+    compared = contenders(setting, lambda f, what: progress(0.5 * f, what)) if whole else [_misused(setting)]
+    thresholds = [crossing_thresholds(setting.epsilon, contender.curve) for contender in compared]
     ever, at_end = count_crossings(
         setting.epsilon, thresholds, trials, rng, lambda f: progress(0.5 + 0.3 * f, f"{trials} walks")
     )
     last = last_round_probability(setting.epsilon, thresholds[0])
     results = []
-    for j, contender in enumerate(made):
-        progress(0.8 + 0.2 * j / len(made), f"exactly: {contender.name}")
+    for j, contender in enumerate(compared):
+        progress(0.8 + 0.2 * j / len(compared), f"exactly: {contender.name}")
         above = crossing_probability(setting.epsilon, thresholds[j])
         either = crossing_probability(setting.epsilon, thresholds[j], two_sided=True)
         results.append(Result(setting, contender, trials, int(ever[j]), above, either))
-    fixed = Contender(LAST, made[0].curve, setting.delta, valid=True, two_sided=False)
+    fixed = Contender(LAST, compared[0].curve, setting.delta, valid=True, two_sided=False)
     results.insert(1, Result(setting, fixed, trials, int(at_end[0]), Crossing(last, 0.0), Crossing(math.nan, 0.0)))
     return results
 

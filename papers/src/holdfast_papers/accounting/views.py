@@ -33,9 +33,9 @@ def all_views(adversary: Adversary, rounds: int, gate: Callable[[], Gate] | None
     >>> len(views), round(sum(v.on_zero for v in views), 12)
     (8, 1.0)
     """
-    found: list[Weighed] = []
-    _extend((), 1.0, 1.0, adversary, rounds, gate, found)
-    return found
+    views: list[Weighed] = []
+    _extend((), 1.0, 1.0, adversary, rounds, gate, views)
+    return views
 
 
 def game_delta(views: list[Weighed], epsilon: float) -> float:

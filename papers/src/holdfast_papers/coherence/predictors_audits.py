@@ -108,11 +108,11 @@ def compare(
     progress: Callable[[float, str], None] = lambda fraction, what: None,
 ) -> list[Row]:
     """Audit every pair on the same splits."""
-    found = []
+    compared = []
     for at, pair in enumerate(chosen):
         progress(at / len(chosen), pair.name)
-        found.append(_row(people, pair, splits, seed))
-    return found
+        compared.append(_row(people, pair, splits, seed))
+    return compared
 
 
 def _row(people: Rows, pair: Pair, splits: int, seed: int) -> Row:
@@ -164,11 +164,11 @@ def _aucs(people: Rows, trials: Trials) -> tuple[float, float]:
     """How well the predictors predict: for people in the release, and for people held out. Mean over splits."""
     assert trials.predictions is not None
     truth = TARGET.truth(people)[trials.rows]
-    found = [
+    areas = [
         [auc(h[where], truth[where]) for where in (inside, ~inside)]
         for h, inside in zip(trials.predictions[:, 0, 0], trials.inside, strict=True)
     ]
-    return tuple(np.mean(found, axis=0).tolist())
+    return tuple(np.mean(areas, axis=0).tolist())
 
 
 def sweep(people: Rows, splits: int, seed: int) -> list[dict[str, Any]]:

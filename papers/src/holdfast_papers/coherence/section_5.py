@@ -80,19 +80,19 @@ def measure(
 
 def distances(trials: dict[str, Trials], coding: str, group: str) -> Floats:
     """Distance of every split, in the units of the coding."""
-    found = trials[coding]
-    kept = found.distance[:, found.learner(coding), 0, found.groups.names.index(group)]
-    return kept * _SCALE if coding == AUTHORS else kept
+    trial = trials[coding]
+    distance = trial.distance[:, trial.learner(coding), 0, trial.groups.names.index(group)]
+    return distance * _SCALE if coding == AUTHORS else distance
 
 
 def floors(trials: dict[str, Trials]) -> dict[tuple[str, str], float]:
     """What chance alone gives the same predictors, by the cross-evaluation of the audit."""
-    found: dict[tuple[str, str], float] = {}
+    by_group: dict[tuple[str, str], float] = {}
     for coding, tested in trials.items():
         scale = _SCALE if coding == AUTHORS else 1.0
         case = next(c for c in _tested(tested).cases if c.learner == coding)
-        found |= {(coding, g): scale * float(f) for g, f in zip(tested.groups.names, case.floor, strict=True)}
-    return found
+        by_group |= {(coding, g): scale * float(f) for g, f in zip(tested.groups.names, case.floor, strict=True)}
+    return by_group
 
 
 def _tested(trials: Trials) -> Any:

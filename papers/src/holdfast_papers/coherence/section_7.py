@@ -17,8 +17,8 @@ ALPHA, BETA, GROUPS = 0.2, 0.05, 10
 
 
 def _log_choose(n: float, k: Array) -> Array:
-    found: Array = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    return found
+    value: Array = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return value
 
 
 def column_failure(n: int, ones: int, zeros: int, alpha: float) -> float:

@@ -84,24 +84,24 @@ def toy_groups(y: Floats, x: Floats) -> Groups:
 
 def primary_p_values(make: Predictor, runs: int, rng: Rng, permutations: int = 999) -> Floats:
     """Omnibus p-values of the primary test: 200 rows, 6 columns, labels that are pure noise, 10 splits, 4 groups."""
-    found = []
+    p_values = []
     for _ in range(runs):
         x, y = rng.standard_normal((ROWS, COLUMNS)), rng.choice([-1.0, 1.0], ROWS)
         inside = np.array([half_split(ROWS, rng) for _ in range(SPLITS)])
         h = np.array([make(x, y, split, rng) for split in inside])
-        found.append(cross_test(cross_distances(h, inside, toy_groups(y, x)), rng, permutations).omnibus)
-    return np.array(found)
+        p_values.append(cross_test(cross_distances(h, inside, toy_groups(y, x)), rng, permutations).omnibus)
+    return np.array(p_values)
 
 
 def membership_p_values(make: Predictor, runs: int, rng: Rng, permutations: int = 999) -> Floats:
     """Within-group permutation p-values of the group with label 1, same data, one split."""
-    found = []
+    p_values = []
     for _ in range(runs):
         x, y = rng.standard_normal((ROWS, COLUMNS)), rng.choice([-1.0, 1.0], ROWS)
         inside = half_split(ROWS, rng)
         h, group = make(x, y, inside, rng), y > 0
-        found.append(membership_test(h[group], inside[group], rng, permutations))
-    return np.array(found)
+        p_values.append(membership_test(h[group], inside[group], rng, permutations))
+    return np.array(p_values)
 
 
 def leak_run(size: float, rng: Rng, permutations: int = 1999) -> tuple[bool, bool, float]:

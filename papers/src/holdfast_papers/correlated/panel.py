@@ -173,11 +173,11 @@ def run(settings: Settings) -> Outcome:
     panel, asked = answers(table, settings.seed)
     runs = 100 if settings.quick else 1000
     settings.progress(0.05, f"{runs} draws of {DRAWN} families")
-    found = coverage(Population.of(table), runs, settings.seed)
+    covered = coverage(Population.of(table), runs, settings.seed)
     settings.progress(0.95, "firms")
-    said = firms(settings.seed)
+    by_firm = firms(settings.seed)
     settings.progress(1.0, "done")
-    families_wrong, rows_wrong = (row["runs with a wrong answer"] for row in found)
+    families_wrong, rows_wrong = (row["runs with a wrong answer"] for row in covered)
     level = 1 - CONFIDENCE
     checks = (
         Check(
@@ -195,12 +195,12 @@ def run(settings: Settings) -> Outcome:
             all(row["from"] <= row["all rows"] <= row["to"] for row in asked),
             f"{len(asked)} questions, {panel.rows.n} holdout rows worth {panel.rows.effective_n:.1f}",
         ),
-        Check("firms that move together in time are refused as independent groups", not said.passed, str(said)),
+        Check("firms that move together in time are refused as independent groups", not by_firm.passed, str(by_firm)),
     )
     return Outcome(
         (
             Table("answers", "questions on the holdout half, families as blocks", tuple(asked[0]), tuple(asked)),
-            Table("coverage", f"{DRAWN} families drawn at a time", tuple(found[0]), tuple(found)),
+            Table("coverage", f"{DRAWN} families drawn at a time", tuple(covered[0]), tuple(covered)),
         ),
         checks,
         f"Taken as independent, the rows gave a wrong answer in {rows_wrong} of {runs} runs; with families as blocks "

@@ -41,9 +41,9 @@ def zhao_counterexamples(settings: Settings) -> Outcome:
     parts = (_theorem_1, _lemma_1, _theorem_3, _theorem_2, _composition)
     for i, part in enumerate(parts):
         settings.progress(i / len(parts), part.__name__.strip("_").replace("_", " "))
-        table, found = part()
+        table, judged = part()
         tables.append(table)
-        checks += found
+        checks += judged
     settings.progress(1.0, "done")
     return Outcome(tuple(tables), tuple(checks), _FINDING, {})
 
@@ -228,8 +228,8 @@ def _composition() -> tuple[Table, list[Check]]:
     for runs in (1, 2, 6):
         level = 0.0
         for count in range(runs + 1):  # outputs matter only through the number of ones
-            told = {path: ones[path] ** count * (1 - ones[path]) ** (runs - count) for path in law}
-            level = max(level, _pair_level(law, told))
+            likelihood = {path: ones[path] ** count * (1 - ones[path]) ** (runs - count) for path in law}
+            level = max(level, _pair_level(law, likelihood))
         rows.append({"runs": runs, "Bayesian privacy": round(level, 9), "sum": round(runs * once, 9)})
         if runs > 1:
             checks.append(Check(f"{runs} runs leak more than the sum", level > runs * once, f"{level:.6f}"))

@@ -128,7 +128,7 @@ class CorrelatedSample:
 
     def _fresh(self, order: Indices, labels: Single) -> dict[int, Single]:
         """New records of the chosen attributes alone: along the series, correlation falls with the distance."""
-        found: dict[int, Single] = {}
+        singles: dict[int, Single] = {}
         place, column = -1, None
         for attribute in order[np.argsort(self._places[order])]:
             noise = self._series(1)[0]
@@ -137,8 +137,8 @@ class CorrelatedSample:
                 shared = self._correlated.attributes ** (here - place)
                 noise = np.float32(math.sqrt(1 - shared**2)) * noise + np.float32(shared) * column
             place, column = here, noise
-            found[int(attribute)] = noise + np.float32(self.setting.bias * (attribute < self.setting.signal)) * labels
-        return found
+            singles[int(attribute)] = noise + np.float32(self.setting.bias * (attribute < self.setting.signal)) * labels
+        return singles
 
     def _series(self, count: int) -> Single:
         """Independent stationary AR(1) series over the records, one a row."""

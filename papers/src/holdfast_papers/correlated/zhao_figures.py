@@ -140,26 +140,26 @@ def repeat(scenario: Scenario, setting: CorrelatedSetting, count: int, settings:
 def zhao_figures(settings: Settings) -> Outcome:
     """Independent and correlated records, with and without signal, usual and adjusted threshold."""
     count = 4 if settings.quick else 6
-    found = []
+    scenarios = []
     for i, scenario in enumerate(SCENARIOS):
         rows = (4000 if scenario.setting.records else 2000) if settings.quick else scenario.setting.n
         setting = replace(scenario.setting, n=rows, d=rows)
-        found.append(repeat(scenario, setting, count, settings, i / len(SCENARIOS)))
+        scenarios.append(repeat(scenario, setting, count, settings, i / len(SCENARIOS)))
     settings.progress(1.0, "done")
     limit = 2.0 if settings.quick else 1.0
-    checks = [check for one in found for check in _checks(one, limit)] + [_as_independent(found)]
+    checks = [check for one in scenarios for check in _checks(one, limit)] + [_as_independent(scenarios)]
     parameters = {
         "runs": count,
-        "records and attributes": {one.scenario.name: one.setting.n for one in found},
+        "records and attributes": {one.scenario.name: one.setting.n for one in scenarios},
         "attributes kept": list(KS),
         "inflation of S3 and S4": round(SCENARIOS[3].setting.inflation, 4),
     }
     return Outcome(
-        (_summary(found, not settings.quick), _curves(found)),
+        (_summary(scenarios, not settings.quick), _curves(scenarios)),
         tuple(checks),
-        _finding(found),
+        _finding(scenarios),
         parameters,
-        lambda: _chart(found),
+        lambda: _chart(scenarios),
     )
 
 

@@ -74,13 +74,13 @@ def certify(sample: Sample, analyst: Analyst) -> CertifiedRun:
     columns: NDArray[np.float32] | None = None
     if attributes:
         columns = sample.holdout_columns(order) * signs[:, None].astype(np.float32)
-        kept = np.ones(len(order), dtype=np.bool_)
+        selected = np.ones(len(order), dtype=np.bool_)
         for i, attribute in enumerate(order[:attributes]):
             answer = holdout.check(columns[i] > 0, guess=float(ndtr(abs(sample.train[attribute]))), tolerance=near)
             share = float(ndtr(signs[i] * setting.bias * (attribute < setting.signal)))
             missed += _misses(answer, share)
-            kept[i] = answer.value is not None and answer.value > 0.5
-        order, signs, columns = order[kept], signs[kept], columns[kept]
+            selected[i] = answer.value is not None and answer.value > 0.5
+        order, signs, columns = order[selected], signs[selected], columns[selected]
     right = sample.correct("holdout", order, signs) if columns is None else _nested(columns)
     train = np.array([np.count_nonzero(rows) / setting.n for rows in sample.correct("train", order, signs)])
     true = np.array([setting.true_accuracy(order[:k], signs[:k]) for k in KS])

@@ -33,7 +33,7 @@ class DataSample:
         self.train: Floats = np.empty(d)
         self.holdout: Floats = np.empty(d)
         self._place = np.full(d, -1, dtype=np.intp)  # where a kept attribute lies in the arrays below
-        kept: dict[str, list[NDArray[np.float32]]] = {"train": [], "holdout": []}
+        parts: dict[str, list[NDArray[np.float32]]] = {"train": [], "holdout": []}
         count = 0
         for start in range(0, d, BLOCK):
             here = slice(start, min(start + BLOCK, d))
@@ -43,10 +43,10 @@ class DataSample:
             able = np.flatnonzero(np.abs(self.train[here]) >= setting.cut)
             self._place[start + able] = count + np.arange(len(able))
             count += len(able)
-            kept["train"].append(train[able])
-            kept["holdout"].append(holdout[able])
-        self._columns = {"train": kept["train"], "holdout": kept["holdout"]}
-        self._starts = np.cumsum([0, *(len(part) for part in kept["train"])])
+            parts["train"].append(train[able])
+            parts["holdout"].append(holdout[able])
+        self._columns = {"train": parts["train"], "holdout": parts["holdout"]}
+        self._starts = np.cumsum([0, *(len(part) for part in parts["train"])])
         self._fresh: dict[int, NDArray[np.float32]] = {}
 
     def correct(self, part: Part, order: Indices, signs: Floats) -> Iterator[NDArray[np.bool_]]:

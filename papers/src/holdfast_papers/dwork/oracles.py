@@ -141,10 +141,10 @@ def _keep_thresholdout(t: Floats, h: Floats) -> Floats:
 def _moments(t: Floats, mean: float, keep: Callable[[Floats, Floats], Floats], count: float) -> Floats:
     """For each cell of t: how many are kept, and their summed weights on training, holdout and fresh set."""
     h = _grid(mean - 9, mean + 9)
-    kept = keep(t[:, None], h) * np.exp(-((h - mean) ** 2) / 2) * (_STEP / math.sqrt(2 * math.pi))
+    weight = keep(t[:, None], h) * np.exp(-((h - mean) ** 2) / 2) * (_STEP / math.sqrt(2 * math.pi))
     density = count * _STEP * np.exp(-((t - mean) ** 2) / 2) / math.sqrt(2 * math.pi)
-    number = density * kept.sum(axis=1)
-    return np.array([number, number * t, density * (kept @ h), number * mean])
+    number = density * weight.sum(axis=1)
+    return np.array([number, number * t, density * (weight @ h), number * mean])
 
 
 __all__ = [

@@ -120,11 +120,11 @@ def repeat_certified(
     setting: Setting, count: int, seed: int, make: Maker, analyst: Analyst, progress: Progress
 ) -> tuple[CertifiedRun, ...]:
     """Put the analyst in front of the certified holdout `count` times."""
-    found = []
+    repetitions = []
     for i, rng in enumerate(_generators(seed + 1, setting, count)):
         progress(i / count, f"certified holdout, run {i + 1} of {count}")
-        found.append(certify(make(setting, rng), analyst))
-    return tuple(found)
+        repetitions.append(certify(make(setting, rng), analyst))
+    return tuple(repetitions)
 
 
 def _generators(seed: int, setting: Setting, count: int) -> list[np.random.Generator]:

@@ -52,13 +52,13 @@ class BCH:
         """Each word's polynomial at the powers 1 to 2 `radius` of the primitive element, as field elements."""
         m, radius = self.field.m, self.radius
         bits = times_modulo_two(words, self.checks).reshape(len(words), radius, m).astype(np.int64)
-        found = np.zeros((len(words), 2 * radius), dtype=np.int64)
-        found[:, ::2] = bits @ (1 << np.arange(m))
+        values = np.zeros((len(words), 2 * radius), dtype=np.int64)
+        values[:, ::2] = bits @ (1 << np.arange(m))
         for power in range(2, 2 * radius + 1, 2):  # squaring is linear here: S_2j = S_j^2
-            half = found[:, power // 2 - 1]
+            half = values[:, power // 2 - 1]
             square = self.field.powers[2 * self.field.logs[half] % self.field.order]
-            found[:, power - 1] = np.where(half == 0, 0, square)
-        return found
+            values[:, power - 1] = np.where(half == 0, 0, square)
+        return values
 
     def decode(self, words: Words) -> Decoded:
         """For each word the codeword within `radius`, if there is one."""

@@ -78,15 +78,15 @@ def run(settings: Settings) -> Outcome:
     for i, (n, d) in enumerate(SETTINGS):
         settings.progress((i + 1) / (len(SETTINGS) + 1), f"{n:,} rows, {d:,} candidates")
         for z in SIGNALS:
-            row, found = _power(n, d, z, runs, rng)
+            row, counts = _power(n, d, z, runs, rng)
             power_rows.append(row)
-            checks += found
+            checks += counts
     specification_rows: list[dict[str, Any]] = []
     for n in SPECIFICATION_ROWS:
         for z in SPECIFICATION_SIGNALS:
-            row, found = _specifications(n, z, runs, rng)
+            row, counts = _specifications(n, z, runs, rng)
             specification_rows.append(row)
-            checks += found
+            checks += counts
     settings.progress(1.0, "done")
     tables = (
         Table("type-one", _null_title(runs), tuple(null_rows[0]), tuple(null_rows)),

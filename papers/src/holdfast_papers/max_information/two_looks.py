@@ -68,8 +68,8 @@ class Looks:
         shift[:, : coset.shape[1]] = coset
         decoded = self.code.decode(rows ^ shift)
         noisy = decoded.distances + rng.laplace(scale=1 / self.epsilon, size=len(rows))
-        said = (decoded.distances >= 0) & (noisy < self.threshold)
-        return decoded.codewords ^ shift, said
+        answered = (decoded.distances >= 0) & (noisy < self.threshold)
+        return decoded.codewords ^ shift, answered
 
     def says(self, distance: int) -> float:
         """`Pr[distance + Lap(1/epsilon) < threshold]`: the probability that `B` says a word at this distance."""

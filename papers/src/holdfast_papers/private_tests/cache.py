@@ -133,7 +133,7 @@ def run(
     progress : callable
         Told the share done, by parts.
     """
-    kept = Kept(folder)
+    stored = Kept(folder)
     wanted: dict[tuple[Setting, Trial], int] = {}
     for ask in asks:
         for trial in ask.tests:
@@ -143,18 +143,18 @@ def run(
     for (setting, trial), trials in wanted.items():
         for part in Ask(setting, (trial,), trials).parts(seed):
             total += 1
-            if kept.get(part, trial) is None:
+            if stored.get(part, trial) is None:
                 work.setdefault(part, []).append(trial)
     done = total - sum(map(len, work.values()))
     progress(done / max(total, 1), "starting")
     for part, found in _spread([(part, tuple(trials)) for part, trials in work.items()], workers):
         for trial, decisions in found.items():
-            kept.put(part, trial, decisions)
+            stored.put(part, trial, decisions)
         done += len(found)
         progress(done / total, f"{part.setting.name}, n = {part.setting.n:,}")
     results: Results = {}
     for (setting, trial), trials in wanted.items():
-        found_parts = [kept.get(part, trial) for part in Ask(setting, (trial,), trials).parts(seed)]
+        found_parts = [stored.get(part, trial) for part in Ask(setting, (trial,), trials).parts(seed)]
         whole = [decisions for decisions in found_parts if decisions is not None]
         results[setting, trial] = Decisions(
             np.concatenate([decisions.reject for decisions in whole]),

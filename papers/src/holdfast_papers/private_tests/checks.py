@@ -131,24 +131,24 @@ def judge(claim: Claim, results: Results) -> Check:
         return _near(claim, results)
     if isinstance(claim, Beats):
         return _beats(claim, results)
-    found = {
+    judged = {
         setting: count_of(results, setting, test)
         for setting, test in results
         if test == claim.test and is_level(setting)
     }
-    shares = [count / runs for count, runs in found.values()]
-    spread = f"{min(shares):.4f} to {max(shares):.4f} over {len(found)} settings" if found else "no setting"
+    shares = [count / runs for count, runs in judged.values()]
+    spread = f"{min(shares):.4f} to {max(shares):.4f} over {len(judged)} settings" if judged else "no setting"
     if isinstance(claim, Within):
-        bad = [s for s, (k, runs) in found.items() if exceeds(k, runs, claim.high)]
-        bad += [s for s, (k, runs) in found.items() if exceeds(runs - k, runs, 1 - claim.low)]
+        bad = [s for s, (k, runs) in judged.items() if exceeds(k, runs, claim.high)]
+        bad += [s for s, (k, runs) in judged.items() if exceeds(runs - k, runs, 1 - claim.low)]
         name = f"{claim.test.label}: level at most {claim.high:g}" + (f", at least {claim.low:g}" if claim.low else "")
-        return Check(name + f" ({claim.why})", bool(found) and not bad, spread + _listed(bad))
+        return Check(name + f" ({claim.why})", bool(judged) and not bad, spread + _listed(bad))
     if isinstance(claim, Exact):
-        bad = [s for s, (k, runs) in found.items() if not agrees(k, runs, ALPHA)]
+        bad = [s for s, (k, runs) in judged.items() if not agrees(k, runs, ALPHA)]
         return Check(
-            f"{claim.test.label}: level exactly {ALPHA:g} (proved)", bool(found) and not bad, spread + _listed(bad)
+            f"{claim.test.label}: level exactly {ALPHA:g} (proved)", bool(judged) and not bad, spread + _listed(bad)
         )
-    inside = {s: c for s, c in found.items() if claim.at_least <= s.n <= claim.up_to}
+    inside = {s: c for s, c in judged.items() if claim.at_least <= s.n <= claim.up_to}
     bad = [s for s, (k, runs) in inside.items() if not exceeds(k, runs, ALPHA)]
     shares = [k / runs for k, runs in inside.values()]
     reach = f"n = {claim.up_to:,}" if claim.at_least == claim.up_to else f"every n up to {claim.up_to:,}"

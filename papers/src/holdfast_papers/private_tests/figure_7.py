@@ -52,8 +52,8 @@ def figure_7(settings: Settings) -> Outcome:
         at = {"law": setting.name, "n": setting.n}
         points.append(at | {"test": "AsymptGOF", "value": exact, "low": exact, "high": exact})
         for test in _TESTS:
-            found = _thresholds(setting, test, draws, settings.seed)
-            low, middle, high = (float(np.quantile(found, share)) for share in (0.1, 0.5, 0.9))
+            thresholds = _thresholds(setting, test, draws, settings.seed)
+            low, middle, high = (float(np.quantile(thresholds, share)) for share in (0.1, 0.5, 0.9))
             row |= {
                 test.label: round(middle, 4),
                 f"{test.label}, 10%": round(low, 4),
@@ -61,7 +61,7 @@ def figure_7(settings: Settings) -> Outcome:
             }
             points.append(at | {"test": test.label, "value": middle, "low": low, "high": high})
             if setting.n >= _LARGE:
-                below[test.label].append((f"{setting.name}, n = {setting.n:,}", int(np.sum(found <= exact))))
+                below[test.label].append((f"{setting.name}, n = {setting.n:,}", int(np.sum(thresholds <= exact))))
         rows.append(row)
     settings.progress(1.0, "done")
     heads = [head for test in _TESTS for head in (test.label, f"{test.label}, 10%", f"{test.label}, 90%")]

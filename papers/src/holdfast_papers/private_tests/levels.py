@@ -53,17 +53,17 @@ _SLOW = (t.MC_GEN_LAPLACE,)
 
 def claims() -> list[Claim]:
     """A proved level is met from both sides; a measured one stays inside what was measured; a broken one is seen."""
-    found: list[Claim] = [Broken(t.GOF_ON_NOISE, 1_000), Broken(t.GOF_ON_LAPLACE, 1_000)]
-    found += [Broken(t.INDEP_ON_NOISE, 5_000, 5_000)]
+    expected: list[Claim] = [Broken(t.GOF_ON_NOISE, 1_000), Broken(t.GOF_ON_LAPLACE, 1_000)]
+    expected += [Broken(t.INDEP_ON_NOISE, 5_000, 5_000)]
     for test, (known, low, high) in GOF_TESTS.items():
         if known == "proved":
-            found += [Exact(test), Within(test, t.ALPHA, why="never above nominal beyond its binomial limit")]
+            expected += [Exact(test), Within(test, t.ALPHA, why="never above nominal beyond its binomial limit")]
         elif known == "measured" and high is not None:
-            found.append(Within(test, high, low or 0.0))
+            expected.append(Within(test, high, low or 0.0))
     for test, (known, _, high) in TABLE_TESTS.items():
         if known == "measured" and high is not None:
-            found.append(Within(test, high))
-    return found
+            expected.append(Within(test, high))
+    return expected
 
 
 @experiment(
@@ -113,15 +113,15 @@ _COLUMNS = ("test", "level", "settings", "runs each", "smallest", "largest", "95
 
 
 def _summary(test: Trial, known: tuple[str, float | None, float | None], results: Results) -> dict[str, Any]:
-    found = {setting: count_of(results, setting, test) for setting, other in results if other == test}
-    worst = max(found, key=lambda setting: found[setting][0] / found[setting][1])
-    count, runs = found[worst]
+    counts = {setting: count_of(results, setting, test) for setting, other in results if other == test}
+    worst = max(counts, key=lambda setting: counts[setting][0] / counts[setting][1])
+    count, runs = counts[worst]
     return {
         "test": test.label,
         "level": known[0],
-        "settings": len(found),
+        "settings": len(counts),
         "runs each": runs,
-        "smallest": round(min(k / of for k, of in found.values()), 5),
+        "smallest": round(min(k / of for k, of in counts.values()), 5),
         "largest": round(count / runs, 5),
         "95% limit": round(clopper_pearson(count, runs)[1], 5),
         "at": f"{worst.name}, rho = {float(worst.rho):g}, n = {worst.n:,}",

@@ -92,7 +92,7 @@ def _noisy(part: Part, trial: Trial, counts: NDArray[np.int64]) -> Array:
 def _gof(part: Part, trial: Trial) -> Decisions:
     setting = part.setting
     noisy = _noisy(part, trial, _records(part, setting.law(), setting.n))
-    found = gof_batch(
+    batch = gof_batch(
         noisy,
         setting.n,
         setting.null,
@@ -103,7 +103,7 @@ def _gof(part: Part, trial: Trial) -> Decisions:
         m=trial.m or DEFAULT_REPLICATES,
         rng=_replicates(part, trial),
     )
-    return _all(found.reject)
+    return _all(batch.reject)
 
 
 def _independence(part: Part, trial: Trial) -> Decisions:
@@ -114,7 +114,7 @@ def _independence(part: Part, trial: Trial) -> Decisions:
 
 def _table(part: Part, trial: Trial, tables: NDArray[np.int64]) -> Decisions:
     setting = part.setting
-    found = independence_batch(
+    batch = independence_batch(
         _noisy(part, trial, tables),
         setting.n,
         trial.noise_law(setting),
@@ -124,7 +124,7 @@ def _table(part: Part, trial: Trial, tables: NDArray[np.int64]) -> Decisions:
         m=trial.m or DEFAULT_REPLICATES,
         rng=_replicates(part, trial),
     )
-    return Decisions(found.reject, found.conclusive)
+    return Decisions(batch.reject, batch.conclusive)
 
 
 def _gwas(part: Part, trial: Trial) -> Decisions:
@@ -143,9 +143,9 @@ def _gwas(part: Part, trial: Trial) -> Decisions:
     if trial.method == "homogeneity":
         model, noise = Homogeneity(2, 3), trial.noise_law(setting)
         noisy = _noisy(part, trial, tables).swapaxes(-1, -2)
-        found = fit(noisy, np.array([half, half], dtype=np.float64), noise.variance, model, MINIMUM_EXPECTED)
-        high = np.nan_to_num(found.projected, nan=-1.0) > chi_square_critical(degrees_of_freedom(model), ALPHA)
-        return Decisions(high, np.asarray(found.conclusive))
+        fitted = fit(noisy, np.array([half, half], dtype=np.float64), noise.variance, model, MINIMUM_EXPECTED)
+        high = np.nan_to_num(fitted.projected, nan=-1.0) > chi_square_critical(degrees_of_freedom(model), ALPHA)
+        return Decisions(high, np.asarray(fitted.conclusive))
     return _table(part, trial, tables)
 
 
@@ -175,12 +175,12 @@ def _local_independence(part: Part, trial: Trial) -> Decisions:
     sums = channel.draw(_noise_stream(part, trial.noise), n, setting.law(), part.size)
     if trial.method == "asymptotic":
         return _all(local_general_batch(sums, n, model, channel.randomizer, alpha=ALPHA))
-    found = local_fit(sums, n, channel, model)
+    fitted = local_fit(sums, n, channel, model)
     rng, p = _replicates(part, trial), np.empty(part.size)
     for rows in blocks(part.size, (trial.m + 1) * model.cells):
-        law = np.repeat(found.law[rows], trial.m, axis=0)
+        law = np.repeat(fitted.law[rows], trial.m, axis=0)
         values = local_fit(channel.draw(rng, n, law / law.sum(axis=1, keepdims=True), len(law)), n, channel, model)
-        p[rows] = p_value(found.statistic[rows], values.statistic.reshape(-1, trial.m))
+        p[rows] = p_value(fitted.statistic[rows], values.statistic.reshape(-1, trial.m))
     return _all(rejects(p, ALPHA))
 
 

@@ -155,7 +155,7 @@ def climb(people: Population, steps: int, rng: Generator, tell: Callable[[Labels
 
     best = rng.random(people.segments) < 0.5
     kept = ask(best)
-    found = []
+    tries = []
     order = np.concatenate([rng.permutation(people.segments) for _ in range(-(-steps // people.segments))])
     for step, segment in enumerate(order[:steps], 1):
         labels = best.copy()
@@ -165,8 +165,8 @@ def climb(people: Population, steps: int, rng: Generator, tell: Callable[[Labels
             kept = ask(best)
         if heard[tried][0].score > heard[kept][0].score:
             best, kept = labels, tried
-        found.append(Step(step, *heard[kept]))
-    return Climb(tuple(found), tuple(heard), kept)
+        tries.append(Step(step, *heard[kept]))
+    return Climb(tuple(tries), tuple(heard), kept)
 
 
 def plain(people: Population, steps: int, rng: Generator, rows: Rows) -> Climb:
@@ -174,8 +174,8 @@ def plain(people: Population, steps: int, rng: Generator, rows: Rows) -> Climb:
     n = len(rows.label)
 
     def tell(labels: Labels) -> Told:
-        found = score(labels, rows)
-        return Told(found, *clopper_pearson(round(found * n), n, math.log(1 - CONFIDENCE)))
+        right = score(labels, rows)
+        return Told(right, *clopper_pearson(round(right * n), n, math.log(1 - CONFIDENCE)))
 
     return climb(people, steps, rng, tell)
 

@@ -115,15 +115,15 @@ def run(settings: Settings) -> Outcome:
     data = load_mmlu()
     repeats, questions = (1, 500) if settings.quick else (20, 1_000)
     design = Design(HOLDOUT, questions, failures=10, confidence=CONFIDENCE)
-    found: dict[str, list[Search]] = {}
+    searches: dict[str, list[Search]] = {}
     everyone = hosts()
     for h, host in enumerate(everyone):
-        found[host.name] = []
+        searches[host.name] = []
         for r in range(repeats):
             settings.progress((h + r / repeats) / len(everyone), host.name)
-            found[host.name].append(search(data, host, design, settings.seed + r))
+            searches[host.name].append(search(data, host, design, settings.seed + r))
     settings.progress(1.0, "done")
-    table = _table(found)
+    table = _table(searches)
     parameters: dict[str, Any] = {
         "questions of the matrix": data.right.shape[1],
         "left out, missing for some model": data.left_out,
@@ -136,8 +136,8 @@ def run(settings: Settings) -> Outcome:
         "repetitions": repeats,
         "confidence": CONFIDENCE,
     }
-    checks = _checks(found, {host.name: host.certified for host in everyone})
-    return Outcome((table,), tuple(checks), _finding(found), parameters, lambda: _chart(found))
+    checks = _checks(searches, {host.name: host.certified for host in everyone})
+    return Outcome((table,), tuple(checks), _finding(searches), parameters, lambda: _chart(searches))
 
 
 def search(data: Mmlu, host: Host, design: Design, seed: int) -> Search:
@@ -154,8 +154,8 @@ def search(data: Mmlu, host: Host, design: Design, seed: int) -> Search:
     router: NDArray[np.intp] = np.full(len(data.categories) * REMAINDERS, able[0])
 
     def right(part: int, models: NDArray[np.intp]) -> Right:
-        found: Right = data.right[models[cell[parts[part]]], parts[part]]
-        return found
+        correct: Right = data.right[models[cell[parts[part]]], parts[part]]
+        return correct
 
     door = host.make(design, Seeded(seed))
     first = door.ask(right(1, router), host.guess(right(0, router), float(right(0, router).mean())))

@@ -217,18 +217,18 @@ def run(settings: Settings) -> Outcome:
 
 def _years(settings: Settings, runs: int, *, forgets: bool, at: float, until: float) -> list[Year]:
     what = "years that forget" if forgets else "years"
-    found: list[Year] = []
+    years: list[Year] = []
     work = partial(_year, settings.seed, forgets)
     if settings.processes == 1:
         for index in range(runs):
             settings.progress(at + (until - at) * index / runs, f"{what}: {index} of {runs}")
-            found.append(work(index))
-        return found
+            years.append(work(index))
+        return years
     with pool(settings.processes) as workers:
         for index, year in enumerate(workers.map(work, range(runs), chunksize=5)):
             settings.progress(at + (until - at) * index / runs, f"{what}: {index} of {runs}")
-            found.append(year)
-    return found
+            years.append(year)
+    return years
 
 
 def _year(seed: int, forgets: bool, index: int) -> Year:

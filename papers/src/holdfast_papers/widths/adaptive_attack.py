@@ -36,7 +36,7 @@ def run(settings: Settings) -> Outcome:
     design = Design(ROWS, QUESTIONS, FAILURES, CONFIDENCE)
     runs = QUICK_RUNS if settings.quick else RUNS
     entries = list(answerers().values())
-    found: list[Simulated] = []
+    simulated: list[Simulated] = []
     left_out: dict[str, str] = {}
     for i, entry in enumerate(entries):
 
@@ -44,7 +44,7 @@ def run(settings: Settings) -> Outcome:
             settings.progress(0.7 * (i + share) / len(entries), entry.name)
 
         try:
-            found.append(
+            simulated.append(
                 simulate(
                     ANALYSTS["adversarial"].run,
                     entry.make,
@@ -62,17 +62,17 @@ def run(settings: Settings) -> Outcome:
             left_out[entry.name] = str(error)
     others = _variants(settings, design, [e for e in entries if e.name not in left_out])
     settings.progress(1.0, "done")
-    tables = (_table(found, left_out, entries), _variant_table(others))
-    checks = tuple(check for result in found for check in judge(result)) + tuple(
+    tables = (_table(simulated, left_out, entries), _variant_table(others))
+    checks = tuple(check for result in simulated for check in judge(result)) + tuple(
         judge_variant(variant, result) for variant, result in others if result.certified
     )
     parameters = {"n": ROWS, "questions": QUESTIONS, "failures": FAILURES, "confidence": CONFIDENCE, "runs": runs}
     return Outcome(
         tables,
         checks,
-        _finding(found, left_out),
+        _finding(simulated, left_out),
         parameters,
-        lambda: chart(found, f"The adaptive attack, {runs} runs each"),
+        lambda: chart(simulated, f"The adaptive attack, {runs} runs each"),
     )
 
 
@@ -84,7 +84,7 @@ def _look(run: Run) -> Mapping[str, float]:
 
 def _variants(settings: Settings, design: Design, entries: list[Entry]) -> list[tuple[str, Simulated]]:
     runs = QUICK_VARIANT_RUNS if settings.quick else VARIANT_RUNS
-    found = []
+    variants = []
     for i, variant in enumerate(VARIANTS):
         for j, entry in enumerate(entries):
             done = (i + j / len(entries)) / len(VARIANTS)
@@ -100,8 +100,8 @@ def _variants(settings: Settings, design: Design, entries: list[Entry]) -> list[
                 name=entry.name,
                 certified=entry.certified,
             )
-            found.append((variant, simulated))
-    return found
+            variants.append((variant, simulated))
+    return variants
 
 
 def judge(result: Simulated) -> list[Check]:

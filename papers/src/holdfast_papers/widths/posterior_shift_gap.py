@@ -73,8 +73,8 @@ def joint_ratio(k: int, beta: float, runs: int, rng: np.random.Generator, pool: 
     n = 100_000
     closed = interval.posterior_shift(n, k, beta)
     scales = closed.sigma * np.linspace(0.85, 1.2, 8)
-    found = min(_shortfall(s * largest + math.sqrt(k) / (4 * n * s) * moved, beta) for s in scales)
-    return found / closed.half_width
+    least = min(_shortfall(s * largest + math.sqrt(k) / (4 * n * s) * moved, beta) for s in scales)
+    return least / closed.half_width
 
 
 @experiment(

@@ -110,13 +110,13 @@ def _run(settings: Settings) -> tuple[list[dict[str, Any]], list[int], list[int]
 
 
 def _wide(cells: list[dict[str, Any]], panel: str, value: str, names: list[str]) -> tuple[dict[str, Any], ...]:
-    found: dict[tuple[int, int], dict[str, Any]] = {}
+    widths: dict[tuple[int, int], dict[str, Any]] = {}
     for cell in cells:
         if cell["panel"] == panel and cell["method"] in names:
-            found.setdefault((cell["n"], cell["k"]), {"n": cell["n"], "k": cell["k"]})[cell["method"]] = _digits(
+            widths.setdefault((cell["n"], cell["k"]), {"n": cell["n"], "k": cell["k"]})[cell["method"]] = _digits(
                 cell[value]
             )
-    return tuple(found.values())
+    return tuple(widths.values())
 
 
 def _digits(x: float) -> float:
@@ -201,8 +201,8 @@ def figure_4(settings: Settings) -> Outcome:
     rows: list[dict[str, Any]] = []
     for name, noises in NOISE.items():
         for k, number in zip((10, 100, 1000, 10_000, 100_000), noises, strict=True):
-            found = (PRINTED | LATER | OURS)[name](100_000, k).sigma
-            rows.append({"n": 100_000, "k": k, "method": name, "ours": _digits(found), "recorded": number})
+            sigma = (PRINTED | LATER | OURS)[name](100_000, k).sigma
+            rows.append({"n": 100_000, "k": k, "method": name, "ours": _digits(sigma), "recorded": number})
     last = tuple(
         {"k": cell["k"], "first": _digits(cell["noise"]), "last": _digits(cell["last noise"])}
         for cell in cells

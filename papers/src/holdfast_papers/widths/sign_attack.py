@@ -104,8 +104,8 @@ def run(settings: Settings) -> Outcome:
             versions += [("noise x .3", 0.3 * sigmas, few), ("plain means", 0 * sigmas, min(few, 60))]
         for step, (version, scales, count) in enumerate(versions):
             settings.progress((place + step / len(versions)) / len(sizes), f"{n} rows, {version}")
-            found = attack(n, scales, count, settings.seed + 10 * place + step)
-            missed = found.violations(width.half_width)
+            attacked = attack(n, scales, count, settings.seed + 10 * place + step)
+            missed = attacked.violations(width.half_width)
             rows.append(
                 {
                     "n": n,
@@ -114,23 +114,23 @@ def run(settings: Settings) -> Outcome:
                     "half-width": round(width.half_width, 5),
                     "runs": count,
                     "violations": missed,
-                    "mean worst": round(float(found.worst.mean()), 4),
-                    "95%": round(float(np.quantile(found.worst, 0.95)), 4),
-                    "largest": round(float(found.worst.max()), 4),
-                    "used": round(float(found.worst.mean()) / width.half_width, 3),
+                    "mean worst": round(float(attacked.worst.mean()), 4),
+                    "95%": round(float(np.quantile(attacked.worst, 0.95)), 4),
+                    "largest": round(float(attacked.worst.max()), 4),
+                    "used": round(float(attacked.worst.mean()) / width.half_width, 3),
                 }
-                | {name: round(float(errors.mean()), 4) for name, errors in found.by_attack.items()}
+                | {name: round(float(errors.mean()), 4) for name, errors in attacked.by_attack.items()}
             )
             if version == "as planned":
-                said = f"{missed} of {count} runs, at most {allowed(count)} at an error rate of {ERROR_RATE:g}"
-                checks.append(Check(f"{n} rows: violations as promised", missed <= allowed(count), said))
+                counted = f"{missed} of {count} runs, at most {allowed(count)} at an error rate of {ERROR_RATE:g}"
+                checks.append(Check(f"{n} rows: violations as promised", missed <= allowed(count), counted))
             elif version == "plain means" or n >= 100_000:
                 enough = missed > allowed(count)
-                said = f"{missed} of {count} runs, more than {allowed(count)}"
-                checks.append(Check(f"{n} rows: {version} fail", enough, said))
+                counted = f"{missed} of {count} runs, more than {allowed(count)}"
+                checks.append(Check(f"{n} rows: {version} fail", enough, counted))
             else:
                 planned = next(row for row in rows if row["n"] == n and row["version"] == "as planned")
-                mean = float(found.worst.mean())
+                mean = float(attacked.worst.mean())
                 worse = mean > planned["mean worst"] and mean > 0.85 * width.half_width
                 checks.append(
                     Check(
