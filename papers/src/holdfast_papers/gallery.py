@@ -115,7 +115,7 @@ def _about(found: Sequence[Finished], run: Run) -> str:
     return (
         f"Made by `holdfast reproduce all{' --quick' if run.quick else ''}`: {len(entries)} experiments, {what} runs, "
         f"seed {run.seed}, version {run.version}. {passed} of {len(checks)} checks passed. The experiments took "
-        f"{_duration(seconds)} in all, one after the other; {run.machine}."
+        f"{_duration(seconds)} in all, one after the other. Machine: {run.machine}."
         + (f" Not run, for their data are not here: {', '.join(missing)}." if missing else "")
     )
 
