@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Choosing epsilon for a census table
 #
-# A statistics office wants to publish records of its survey. Which epsilon? Nobody can feel an epsilon. What one can ask
-# is: does being in the release change how a stranger's predictor treats people like me? That can be measured, and it can be
-# promised. This notebook does both on the NIST excerpt of the American Community Survey
-# (NIST Diverse Communities Data Excerpts, national 2019). `HOLDFAST_DATA` names the folder that holds it.
+# A statistics office wants to publish records of its survey with differential privacy. Which epsilon should it choose?
+# An epsilon is hard to judge. It is easier to judge this question: does a person's being in the release change how a
+# stranger's predictor treats people like this person? This effect can be measured, and it can be limited by a
+# guarantee. The notebook does both on the NIST excerpt of the American Community Survey (NIST Diverse Communities Data
+# Excerpts, national 2019). The environment variable `HOLDFAST_DATA` names the folder that contains it.
 
 # %%
 import altair as alt
@@ -23,9 +24,10 @@ print(f"{len(people[DISABILITY]):,} people; the statement is 'has a cognitive di
 # %% [markdown]
 # ## Measure: what does a release do?
 #
-# Cut the people in two at random and release one half. A predictor learns from the release, and guesses for everybody. If
-# it treats those who were released unlike those who were not, the release did that to them. The distance is from 0 (alike)
-# to 2 (a sure no turned into a sure yes for everybody). Two releases: the records as they are, and noisy counts.
+# Divide the people at random into two halves and release one half. A predictor learns from the release and makes
+# predictions for everybody. If it treats the people who were released differently from those who were not, the release
+# caused the difference. The distance between the predictions for the two halves is between 0 (alike) and 2 (a certain
+# no became a certain yes for everybody). The code compares two releases: the records as they are, and noisy counts.
 
 
 # %%
@@ -44,15 +46,17 @@ domains = {"SEX": [1, 2], "EDU": list(range(1, 13)), DISABILITY: [1, 2]}
 show(curators.NoisyHistogram(domains, epsilon=1), ("SEX", "EDU"))
 
 # %% [markdown]
-# In the clear, a predictor that links records knows the disability of those who were released. For people with a
-# disability, the group that has something to lose, the distance is 1.64 of at most 2. The noisy counts leave a trace
-# of a hundredth, far below the tolerance. That is what one predictor could do with one release. A better one may come.
+# If the records are released as they are, a predictor that links records knows the disability of those who were
+# released. For people with a disability the distance is 1.64, of at most 2. With the noisy counts it is about a
+# hundredth, far below the tolerance. These are results for one predictor and one release. Another predictor may find
+# more.
 #
 # ## Promise: which epsilon keeps a tolerance?
 #
-# `alpha = 0.2`: being released may flip the prediction for at most a tenth of a group. The planner turns that into the
-# largest epsilon that keeps it, for every predictor there is or will be; here for a country of five million. A promise
-# about all predictors is stricter than a measurement of one: the counts above were released at an epsilon of 1.
+# The tolerance `alpha = 0.2` means that being released may reverse the prediction for at most a tenth of a group. The
+# planner computes the largest epsilon that keeps this tolerance for every possible predictor, here for a country of
+# five million people. A guarantee for all predictors allows less than a measurement of one predictor suggests: the
+# counts above were released at an epsilon of 1.
 
 # %%
 plan = plan_epsilon(alpha=0.2, beta=0.01, groups=20, n=5_000_000, size=250_000, mode="sharp")
@@ -78,7 +82,8 @@ alt.Chart(pl.DataFrame(rows)).mark_line(point=True).encode(
 ).properties(width=420, height=240)
 
 # %% [markdown]
-# Small groups have no line on the left: no epsilon protects them, because chance alone tells their halves apart.
+# The lines do not reach the left end of the picture: no epsilon protects groups that small, because chance alone makes
+# their two halves differ.
 #
 # ## Whom does an epsilon protect?
 
@@ -91,6 +96,6 @@ for group in protected_groups(0.02, 0.2, 0.01, groups, 5_000_000, "sharp", "fini
 # %% [markdown]
 # ## What to take home
 #
-# - Measure a release before you argue about it. `holdfast audit` does it on a file and writes one page.
-# - Decide on a tolerance that people understand, and let the planner say the epsilon.
-# - Some groups are too small for any promise. Then the honest choice is not to publish at that grain.
+# - Measure what a release does before you decide about it. `holdfast audit` does this for a file and writes one page.
+# - Decide on a tolerance that people understand, and let the planner compute the epsilon.
+# - Some groups are too small for any guarantee. Then do not publish data at that level of detail.

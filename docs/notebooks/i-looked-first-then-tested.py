@@ -1,9 +1,10 @@
 # %% [markdown]
 # # I looked first, then tested
 #
-# You plot the data, something stands out, you test it, and the p-value is small. It was computed for a hypothesis that
-# was fixed before anybody looked. This notebook does it the usual way on data with nothing in them, sees how often it
-# goes wrong, and repairs it in three lines. Then it does the same on real data.
+# You plot the data, something looks interesting, you test it on the same data, and the p-value is small. But the
+# p-value is valid only for a hypothesis that was fixed before anybody looked at the data. This notebook tests after
+# looking on data without any effect, measures how often this gives a false discovery, and corrects it in three lines.
+# Then it does the same on real data.
 
 # %%
 import altair as alt
@@ -20,7 +21,8 @@ n, features, alpha = 1000, 100, 0.05
 # %% [markdown]
 # ## Nothing in the data, and a discovery every time
 #
-# A label and a hundred features, all coin tosses. Look for the feature that agrees with the label most, and test that one.
+# The data are a label and a hundred features, all of them coin tosses. Find the feature that agrees with the label most
+# often, and test only this feature.
 
 
 # %%
@@ -38,8 +40,8 @@ print(f"'significant' at {alpha}: {np.mean(plain <= alpha):.0%} of 2,000 data se
 # %% [markdown]
 # ## Say how you looked
 #
-# Which of a hundred features looked best is an answer with a hundred outcomes. `AfterLooking` writes it down and
-# corrects whatever p-value follows.
+# The result "this one of a hundred features looked best" has a hundred possible outcomes. `AfterLooking` records it and
+# corrects every later p-value for it.
 
 # %%
 looking = AfterLooking(n).record(Bits.of_values(features), what="which of 100 features looked best")
@@ -62,9 +64,10 @@ alt.Chart(both).mark_bar().encode(
 ).properties(width=280, height=160)
 
 # %% [markdown]
-# For one choice from a list this is Bonferroni's correction, and hard to beat. But most looking has no list: you looked at
-# noisy answers, a colleague chose with a private tool, the path had branches that nobody could count. Then privacy is the
-# currency. Here everything that was seen before the test was 0.02-differentially private together:
+# For one choice from a list this is Bonferroni's correction, which is hard to improve. But often there is no list: you
+# looked at noisy answers, a colleague chose with a private tool, or the analysis had more branches than anybody could
+# count. Then the correction can use differential privacy instead of a count. Here everything that was seen before the
+# test was 0.02-differentially private together:
 
 # %%
 private = AfterLooking(n).record(PureDP(0.02), what="everything that was seen")
@@ -73,20 +76,23 @@ for p in (0.03, 0.01, 0.001):
     print(f"ordinary p = {p:<6} adjusted {found.adjusted:.4f}", "rejected" if found.rejected else "not rejected")
 
 # %% [markdown]
-# What does each honest way ask of the ordinary p-value? The same choice among a hundred features:
+# The following table shows which uncorrected p-value each valid method requires, for the same choice among a hundred
+# features:
 
 # %%
 print(alternatives(n=n, candidates=features, epsilon=0.02))
 
 # %% [markdown]
-# The private choice asks little of p, and pays in another coin: at this epsilon, with a thousand rows, it finds the feature
-# that looks best only a little more often than a random draw would. Splitting looks freely, at half of the rows, and has
-# the other half for the test.
+# On all thousand rows the private choice accepts a larger p-value than Bonferroni's correction, but it has another
+# cost: with this epsilon and a thousand rows, it finds the feature that looks best only a little more often than a
+# random draw would. With splitting you may look at one half of the rows without any correction, and test on the other
+# half.
 #
 # ## On real people
 #
-# A thousand loans, the German credit data of the UCI repository in the folder that `HOLDFAST_DATA` names: which of the thirteen coded attributes goes with a bad loan? Somebody looks
-# at all of them, keeps one, and tests it. Whichever it is, it was one of thirteen, and the correction is the same:
+# The data are a thousand loans: the German credit data of the UCI repository, in the folder that `HOLDFAST_DATA` names.
+# Which of the thirteen coded attributes is related to a bad loan? Somebody looks at all of them, keeps one, and tests
+# it. Whichever attribute it is, it was chosen from thirteen, and the correction is the same:
 
 # %%
 from holdfast_papers.real_data import data_file
@@ -116,11 +122,12 @@ for attribute, p in sorted(p_values.items(), key=lambda item: item[1]):
     )
 
 # %% [markdown]
-# The first attribute, the state of the account, survives any look at thirteen. What the looking takes away are the
-# findings near the edge.
+# The first attribute, the state of the account, stays significant after the correction for thirteen attributes. The
+# correction removes findings whose p-values are just below the level.
 #
 # ## What to take home
 #
-# - Test after looking as if you had not, and nearly every data set has a discovery in it.
-# - Write down how you looked. A look with `d` outcomes costs a factor of `d`; private looks cost what their epsilon says.
-# - `holdfast correct --n 1000 --p 0.001 --spent bits:7` does it without Python.
+# - If you test after looking without a correction, you find a "discovery" in nearly every data set.
+# - Record how you looked. A look with `d` possible outcomes multiplies the p-value by `d`; the price of a private look
+#   follows from its epsilon.
+# - `holdfast correct --n 1000 --p 0.001 --spent bits:7` corrects a p-value without Python.

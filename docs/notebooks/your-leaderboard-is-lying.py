@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Your leaderboard is lying
 #
-# Everybody tunes against the same test set, and the best number wins. How much of that number is true? We take the
-# predictions of thirty published CIFAR-10 models, climb the leaderboard with nothing but its scores, and do it again on a
-# board that answers through a guard. Then we ask which of twenty-nine language models are really apart on MMLU-Pro.
+# Many people tune their models on the same test set, and the best score wins. How much of that score is true? This
+# notebook takes the predictions of thirty published CIFAR-10 models and climbs a leaderboard by using nothing but its
+# scores. Then it repeats the climb on a leaderboard that answers through a guard. Finally it asks which of twenty-nine
+# language models really differ on MMLU-Pro.
 #
-# The data: predictions published with CIFAR-10.1 (Recht, Roelofs, Schmidt and Shankar 2019), and a matrix of right and
-# wrong answers on MMLU-Pro. `HOLDFAST_DATA` names the folder that holds them.
+# The data are predictions published with CIFAR-10.1 (Recht, Roelofs, Schmidt and Shankar 2019), and a matrix of right
+# and wrong answers on MMLU-Pro. The environment variable `HOLDFAST_DATA` names the folder that contains them.
 
 # %%
 import altair as alt
@@ -24,10 +25,10 @@ print(len(cifar.models), "models on", cifar.old.shape[1], "test images")
 # %% [markdown]
 # ## Climb with scores alone
 #
-# A thousand of the ten thousand images are the leaderboard's hidden set; the other nine thousand are the truth, which
-# nobody looks at. The climber owns a middling model. At each step it borrows another model's predictions on a random
-# twentieth of the images, asks for the score, and keeps the change if the score went up. It is how tuning works, with
-# the thinking left out.
+# A thousand of the ten thousand images are the hidden set of the leaderboard. The other nine thousand, which nobody
+# looks at, give the true accuracy. The climber starts with a model of medium accuracy. At each step it takes another
+# model's predictions on a random twentieth of the images, asks for the score, and keeps the change if the score went
+# up. This imitates tuning by trial and error.
 
 # %%
 images = rng.permutation(cifar.old.shape[1])
@@ -75,12 +76,13 @@ off = 100 * (believed[-1] - true[-1])
 print(f"at last   believed {believed[-1]:.3f}, true {true[-1]:.3f}: off by {off:.1f} points")
 
 # %% [markdown]
-# The board saw a model that got better with every change it kept. In truth it got worse.
+# By its scores on the leaderboard, the model got better with every change that was kept. Its true accuracy got worse.
 #
 # ## The same climb on a guarded board
 #
-# The ladder shows a score only when it beats the best so far by a step, and it shows that score with an interval. With
-# 95% *all* intervals that the board ever shows hold, whatever the climber does.
+# The guarded leaderboard uses the rule `ladder`: it shows a score, with an interval, only when the score beats the best
+# one so far by a step. With 95% probability *all* intervals that the leaderboard ever shows contain the true accuracy,
+# whatever the climber does.
 
 # %%
 board = hf.guard.Board("cifar", key="image", label="right", metric="accuracy", rule="ladder", step=0.01)
@@ -109,8 +111,9 @@ print(
 )
 
 # %% [markdown]
-# Believed and true, step by step. On the left the two lines part, and nothing on the board says so. On the right the
-# truth stays inside the band.
+# The picture compares the accuracy that the climber believes with the true one, step by step. On the left, for the
+# plain leaderboard, the two lines separate, and nothing on the leaderboard shows this. On the right, for the guarded
+# leaderboard, the true accuracy stays inside the interval.
 
 # %%
 step = np.arange(steps)
@@ -142,10 +145,11 @@ two = alt.Chart(right_hand, title="guarded board").mark_line().encode(x="step:Q"
 # %% [markdown]
 # ## Which models are really apart?
 #
-# A leaderboard of language models prints three digits. We split the questions of MMLU-Pro: a third is public, the rest is
-# hidden. The list of models is fixed, so one *final* on the hidden questions answers it all: exact scores, an interval for
-# each model, and who is certainly better than whom. Pairs are compared on the same questions, and the public ones tell
-# where a difference is to be expected. With 95% everything that the final claims is true at once.
+# A leaderboard of language models shows scores with three digits. We split the questions of MMLU-Pro: a third is
+# public, the rest is hidden. The list of models is fixed, so one *final* on the hidden questions gives all results:
+# exact scores, an interval for each model, and which model is certainly better than which other. Two models are
+# compared on the same questions, and the public questions suggest for which pairs a difference is to be expected. With
+# 95% probability everything that the final claims is true at once.
 
 # %%
 mmlu = load_mmlu()
@@ -196,12 +200,12 @@ points = base.mark_point(filled=True, color="#b3541e").encode(x="score:Q")
 # %% [markdown]
 # ## What to take home
 #
-# - A plain leaderboard believes its best number. The climber learnt the hidden thousand images, not the task, and its
-#   model is worse than when it began.
-# - The guarded board was asked as often. What it showed stayed true, because it showed little: none of the later changes
-#   beat its first score by a step, so the climber kept the better model.
-# - Some neighbours on a real board are ties, and the third digit does not say so. A final says which are not: paired tests
-#   tell more models apart than intervals that overlap.
+# - The best score on a plain leaderboard is too high. The climber fitted its model to the thousand hidden images, and
+#   the model is worse than at the start.
+# - The guarded leaderboard was asked as often. What it showed stayed true, because it showed little: none of the later
+#   changes beat its first score by a step, so the climber kept the better model.
+# - Some neighbours on a real leaderboard are ties, and their three digits do not show it. A final shows which models
+#   really differ: paired tests separate more models than comparing two intervals does.
 #
-# `holdfast serve` runs such a board for a team; `holdfast plan --workflow contest --n ROWS` computes how narrow your
-# intervals can be before you begin.
+# `holdfast serve` runs such a leaderboard for a team. `holdfast plan --workflow contest --n ROWS` computes, before you
+# begin, how narrow your intervals can be.
