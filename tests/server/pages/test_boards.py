@@ -51,18 +51,18 @@ def send(
 
 def test_a_claim_stands_or_is_corrected(people: dict[str, Visitor], guard: dict[str, Any]) -> None:
     at = f"/guards/{guard['id']}/board"
-    assert "Nobody is on it yet." in people["ann"].get(at).text
+    assert "There is no score on this leaderboard yet." in people["ann"].get(at).text
     stood = send(people["ann"], guard, rows(), guess="0.66", name=f"all {NASTY}")
     assert stood.status_code == 200
     assert "Your score of 0.66 passed" in stood.text
     assert "one question, no privacy" in stood.text
     again = send(people["ann"], guard, rows(), guess="0.66", name="another name")
-    assert "nothing: the answer was stored before" in again.text
+    assert "nothing: this question was answered before" in again.text
     corrected = send(people["bob"], guard, rows(0), guess="0.95", name="none")
     assert "Your score of 0.95 failed" in corrected.text
     for name in ("ann", "bob", "steward"):
         page = people[name].get(at).text
-        assert "ann leads, and no other interval reaches as far." in page
+        assert "ann leads: no other interval overlaps this one." in page
         assert NASTY not in page
         assert "all &lt;script&gt;alert(1)&lt;/script&gt;" in page
         # What bob claimed is his own affair and the steward's.
@@ -78,9 +78,9 @@ def test_a_ladder_shows_improvements_only(people: dict[str, Visitor], guard: dic
     assert "it does not beat the best so far" in send(people["ann"], guard, rows(900), board=1, name="worse").text
     assert "guess must be left out" in send(people["ann"], guard, rows(1), board=1, guess="0.5").text.lower()
     page = people["ann"].get(at).text
-    assert "ann is alone on it." in page
+    assert "ann is the only participant with a score." in page
     assert "not better than before" in page
-    assert "rounded to steps of 0.05. One is shown if, so rounded, it beats your best by a step or more" in page
+    assert "A new score is shown only if its rounded value beats your best score by at least one step" in page
     assert "A new best: " in send(people["ann"], guard, rows(), board=1, name="all").text
     again = send(people["ann"], guard, rows(1000), board=1, name="half again").text
     assert "A new best when it was first submitted" in again
@@ -94,7 +94,7 @@ def test_an_error_is_better_when_less(people: dict[str, Visitor], guard: dict[st
     done = send(people["bob"], guard, flat, board=2, guess="12.5", name="always 45")
     assert "Your score of 12.5 passed" in done.text
     page = people["bob"].get(f"/guards/{guard['id']}/board?board=ages").text
-    assert "Less is better." in page
+    assert "A lower score is better." in page
 
 
 def test_wrong_files_cost_nothing(live: Live, people: dict[str, Visitor], guard: dict[str, Any]) -> None:
@@ -170,4 +170,4 @@ def test_whoever_is_tenth_is_not_tied_with_the_first() -> None:
     places = ranks(apart, rising=True)
     made = [_row(place, places, None, Caller("t", "analyst", "p1")) for place in places]
     assert made[9].rank == "10"
-    assert summary(made) == "p1 leads, and no other interval reaches as far."
+    assert summary(made) == "p1 leads: no other interval overlaps this one."

@@ -161,7 +161,7 @@ def test_first_visit_to_refusal(window: Open, untouched: Live) -> None:
     expect(page.get_by_text("Not like this.")).to_be_visible()
     analyst.press("Ask")
     refused = page.get_by_role("alert")
-    expect(refused).to_contain_text("Refused. The budget does not hold it.")
+    expect(refused).to_contain_text("Refused. What is left of the budget is not enough for this question.")
     expect(refused).to_contain_text("What would be admitted")
     analyst.sound()
     analyst.picture("08-refused")
@@ -308,7 +308,7 @@ def test_a_used_up_share_says_what_would_be_admitted(window: Open, fresh: Live, 
     one.sign_in(small["tokens"]["bob"])
     for guess, said in (  # what Ann asked is Bob's own question, and free for him from then on
         ("0.23", "one question"),
-        ("0.23", "nothing: the answer was stored before"),
+        ("0.23", "nothing: this question was answered before"),
         ("0.25", "one question"),
     ):
         one.page.goto(f"/guards/{small['id']}/ask?kind=check&expression=age+%3C+30&guess={guess}")

@@ -167,7 +167,7 @@ def test_closing_takes_two_steps(pages: Pages) -> None:
     assert status() == "closed"
     asking = pages.visitor(pages.token("analyst", "ann")[0]).get(f"/guards/{guard}/ask").text
     assert "Closed for good. Earlier answers are shown below." in asking
-    assert "asked now is good to" not in asking
+    assert "asked now is accurate to" not in asking
 
 
 def test_what_a_page_repeats_of_a_form_is_text(pages: Pages, guard: str) -> None:

@@ -63,7 +63,7 @@ def test_the_leaderboard_tells_the_story(window: Open) -> None:
     steward.sound()
     steward.picture("20-demo-home")
     steward.follow("Leaderboard: who will leave")
-    expect(page.get_by_text("ann leads, and no other interval reaches as far.")).to_be_visible()
+    expect(page.get_by_text("ann leads: no other interval overlaps this one.")).to_be_visible()
     rows = page.locator("table.board tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("new and calling often")

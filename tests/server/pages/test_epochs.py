@@ -21,7 +21,7 @@ def test_a_steward_extends_a_guard_and_sees_its_epochs(live: Live) -> None:
         done = steward.fill(f"{at}/extend", sample=later["id"], name="nightly 2")
         assert done.status_code == 200
         assert "<h1>nightly 2</h1>" in done.text
-        assert "this is epoch 2" in done.text
+        assert "This page shows epoch 2" in done.text
         assert "epoch 1 from" in done.text, "the axis says in words what it draws"
         assert at in links(done.text)
         assert "nightly 2</a>: epoch 2" in steward.get(at).text

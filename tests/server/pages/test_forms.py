@@ -240,8 +240,8 @@ def test_gauges_and_history(guard: Guard) -> None:
     assert words.verdict([words.Gauge("Questions", 1, 20, "", "")], "open") == "Nearly used up: questions."
     assert words.verdict([words.Gauge("Questions", 0, 20, "", "")], "open") == "Used up: questions."
     assert words.verdict(whole, "paused").startswith("Paused")
-    assert "good to ±0.3" in words.verdict(whole, "open", [("A check", 0.3), ("A noisy mean", 0.6)])
-    assert "would tell nothing" in words.verdict(whole, "open", [("A check", 0.69)])
+    assert "accurate to ±0.3" in words.verdict(whole, "open", [("A check", 0.3), ("A noisy mean", 0.6)])
+    assert "would give no guarantee" in words.verdict(whole, "open", [("A check", 0.69)])
     refused = words.refused({"kinds": ["check", "mean"], "answers": "mixed"}, [("A check", 0.05)])
     assert refused == ["A noisy mean"]
     assert words.verdict(whole, "open", [("A check", 0.05)], refused).endswith("; a noisy mean would be refused.")

@@ -114,7 +114,7 @@ def test_a_number_that_is_none_is_named_at_its_field(live: Live) -> None:
         form = {"kind": "check", "do": "ask", "expression": "age < 40", "guess": "abc"}
         page = ann.fill(f"/guards/{guard['id']}/ask", **form)
         assert page.status_code == 422
-        assert "does not fit this sample" not in page.text
+        assert "does not fit this data set" not in page.text
         assert 'href="#field-guess"' in page.text
         field = page.text[page.text.index('<input id="field-guess"') :]
         assert 'aria-invalid="true"' in field[: field.index(">")]

@@ -220,7 +220,7 @@ def test_sending_a_form_twice_asks_once(ann: Visitor, guard: dict[str, Any]) -> 
     first, second = ann.fill(f"{at}/ask", **fields), ann.fill(f"{at}/ask", **fields)
     assert first.url.path == second.url.path
     assert "one question, no privacy" in first.text
-    assert "nothing: the answer was stored before" in second.text
+    assert "nothing: this question was answered before" in second.text
 
 
 def test_wrong_input_is_said_on_the_page(steward: Visitor, ann: Visitor, guard: dict[str, Any], live: Live) -> None:

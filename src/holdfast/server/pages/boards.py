@@ -46,20 +46,20 @@ from holdfast.server.views import board_of, described, scored, scores_of, view_h
 # A leaderboard as a page shows it: one reading of the ledger, places on one scale, and every submission in order.
 
 METRICS: dict[str, tuple[str, str]] = {
-    "accuracy": ("Accuracy", "the share of rows whose prediction is the label"),
-    "log-loss": ("Log-loss", "the mean of −ln of the probability given to what happened, clipped"),
-    "brier": ("Brier score", "the mean squared error of a probability"),
-    "mae": ("Mean absolute error", "how far predictions are from labels, both clipped"),
-    "auc": ("AUC", "how often a row with the label is ranked above one without it"),
+    "accuracy": ("Accuracy", "the proportion of rows whose prediction equals the label"),
+    "log-loss": ("Log-loss", "the mean of −ln of the probability that was predicted for the true label, clipped"),
+    "brier": ("Brier score", "the mean squared error of the predicted probability"),
+    "mae": ("Mean absolute error", "the mean distance between prediction and label, both clipped"),
+    "auc": ("AUC", "how often a positive row is ranked above a negative row"),
     "f1": ("F1", "the harmonic mean of precision and recall"),
     "balanced-accuracy": ("Balanced accuracy", "the mean of the classes' recalls"),
-    "macro-f1": ("Macro F1", "the mean of the classes' F1"),
-    "kappa": ("Cohen's kappa", "agreement beyond what chance gives"),
-    "top-k": ("Top-k accuracy", "the share of rows whose label is among those predicted"),
+    "macro-f1": ("Macro F1", "the mean of the F1 scores of the classes"),
+    "kappa": ("Cohen's kappa", "agreement with the labels beyond what chance gives"),
+    "top-k": ("Top-k accuracy", "the proportion of rows whose label is among the predicted ones"),
     "rmse": ("RMSE", "the root of the mean squared error, both clipped"),
-    "r2": ("R²", "the part of the labels' variance that is explained"),
+    "r2": ("R²", "the part of the labels' variance that the predictions explain"),
     "mean": ("Mean of an expression", "the mean of an expression over prediction and label"),
-    "ratio": ("Ratio of two means", "the mean of an expression divided by that of another"),
+    "ratio": ("Ratio of two means", "the mean of one expression divided by the mean of another"),
 }
 """What each metric is called, and what it is."""
 
@@ -102,14 +102,14 @@ def view(scores: Scores, ledger: Ledger, board: str, caller: Caller) -> dict[str
 def summary(rows: Sequence[Row]) -> str:
     """One sentence about a board for whoever has no time."""
     if not rows:
-        return "Nobody is on it yet."
+        return "There is no score on this leaderboard yet."
     if all(row.place.rank is None for row in rows):
         return f"{rows[0].place.analyst} has the best plain score. Plain scores certify nothing: the final decides."
     first, others = rows[0].place, [one.place for one in rows[1:] if one.place.rank and one.place.rank[0] == 1]
     if len(rows) == 1:
-        return f"{first.analyst} is alone on it."
+        return f"{first.analyst} is the only participant with a score."
     if not others:
-        return f"{first.analyst} leads, and no other interval reaches as far."
+        return f"{first.analyst} leads: no other interval overlaps this one."
     names = [place.analyst for place in others]
     listed = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
     return f"{first.analyst} and {listed} cannot be told apart: their intervals overlap."

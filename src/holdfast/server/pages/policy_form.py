@@ -31,14 +31,17 @@ from holdfast.server.pages import words
 
 SHAPES: dict[str, tuple[str, str]] = {
     "looks": ("Checks only", "Analysts bring guesses; the guard says whether they pass. No noise, narrow intervals."),
-    "mixed": ("Checks and private answers", "Also answers with noise and private tests, from a privacy budget."),
+    "mixed": (
+        "Checks and private answers",
+        "Besides checks: answers with noise and private tests, which spend a privacy budget.",
+    ),
     "private": (
         "Private answers only",
-        "Every answer has noise: all that is released costs at most the privacy budget. No exact values at the end.",
+        "Every answer has noise, and all answers together cost at most the privacy budget. No exact values at the end.",
     ),
     "means": (
         "Means only",
-        "Every mean is answered with noise; no guess needed, the narrowest for many means, and private.",
+        "Every mean is answered with noise and without a guess. This gives the narrowest intervals for many means.",
     ),
 }
 """The plans to pick from."""
@@ -210,7 +213,7 @@ def comparison(n: int, fields: Mapping[str, str]) -> tuple[list[Line], int]:
     failed = min(10, questions) if policy.failures is None else min(policy.failures, questions)
     lines = promised(n, policy)
     for name, half_width, certified, reference in methods(n, questions, failed, policy.confidence):
-        remark = "does not hold after looking" if reference else "" if certified else "not proved"
+        remark = "not valid for questions chosen after looking" if reference else "" if certified else "not proved"
         lines.append(Line(_METHODS.get(name, name), half_width, "limit" if reference else "other", remark))
     return lines, failed
 
@@ -287,11 +290,11 @@ def spending_words(answers: PlannedAnswers, cap: Cost | None) -> str:
     >>> spending_words(GaussianAnswers(10_000, 20, 0.95), None)
     'all of them; together they cost μ 0.1'
     >>> spending_words(GaussianAnswers(10_000, 20, 0.95, privacy=GDP(1.0)), GDP(1.0))
-    'all of them; together they cost μ 0.1, less than the cap: more would only be wider'
+    'all of them; together they cost μ 0.1, less than the cap: spending more would only widen the intervals'
     """
     words = f"all of them; together they cost μ {answers.mu:.2g}"
     less = isinstance(cap, GDP) and answers.mu < cap.mu * 0.999
-    return words + (", less than the cap: more would only be wider" if less else "")
+    return words + (", less than the cap: spending more would only widen the intervals" if less else "")
 
 
 @lru_cache(maxsize=256)

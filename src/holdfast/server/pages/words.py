@@ -30,9 +30,9 @@ _STATUS = {
     "open": "Open: questions are answered.",
     "paused": "Paused: nothing is answered until a steward resumes it.",
     "closed": "Closed for good.",
-    "expired": "Expired: its time is up.",
+    "expired": "Expired: the end that the policy sets has passed.",
     "ended": "Ended: the final was held, or one more check failed than the policy allows. Nothing further is answered.",
-    "damaged": "Damaged: its ledger contradicts itself, and nothing is answered from it.",
+    "damaged": "Damaged: its ledger contradicts itself. The guard answers nothing.",
 }
 _ACTS = {
     "opened": "the guard was opened",
@@ -44,7 +44,7 @@ _ACTS = {
     "extended": "the next epoch was opened, over new rows",
     "reserved": "paid for, not answered yet",
     "analyst": "an analyst was added",
-    "refreshed": "what finds shared rows was recorded again",
+    "refreshed": "the fingerprints that find shared rows were recorded again",
     "refused": "refused",
 }
 
@@ -185,12 +185,8 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
     if plain["failures"] is not None:
         rows.append(("Failed checks", f"at most {plain['failures']:,}"))
     if plain["answers"] == "means":
-        capped = (
-            ""
-            if plain["privacy"] is None
-            else f"; all of them together cost at most {cost(plain['privacy'])}, a ceiling"
-        )
-        capped += "" if plain["privacy"] is None else ": the plan spends less where more would only be wider"
+        capped = "" if plain["privacy"] is None else f"; all of them together cost at most {cost(plain['privacy'])}"
+        capped += "" if plain["privacy"] is None else ". The plan spends less if that makes the intervals narrower"
         rows.append(("Answers", f"noisy means only, with the narrowest intervals known for many of them{capped}"))
     elif plain["privacy"] is None:
         rows.append(("Private questions", "none: every answer is without noise"))
@@ -204,7 +200,11 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("Checks", f"by Thresholdout, {plain['overfits']} overfits, {cost(plain['holdout_spend'])} paid"))
     if plain["analysts"] is not None:
         rows.append(("Shares", ", ".join(f"{name} {share:.0%}" for name, share in plain["analysts"].items())))
-    free = "for the analyst who asked it" if plain["repeats"] == "asker" else "for everyone, who so learn of it"
+    free = (
+        "for the analyst who asked it"
+        if plain["repeats"] == "asker"
+        else "for everyone, so others can find out about it"
+    )
     rows.append(("The same question again is free", free))
     for name, about in (plain.get("columns") or {}).items():
         limits = [f"{number(about['low'])} to {number(about['high'])}"] if "low" in about else []
@@ -245,10 +245,10 @@ def kinds(plain: Mapping[str, Any]) -> str:
 # Why a question was refused, and what would be admitted: every alternative is put to the guard before it is named.
 
 _WHERE = {
-    "budget-exhausted": "The budget does not hold it.",
-    "question-refused": "It may not be asked here, or not now.",
-    "guarantee-unavailable": "No interval that could be promised is left.",
-    "invalid-parameter": "The question does not fit this sample.",
+    "budget-exhausted": "What is left of the budget is not enough for this question.",
+    "question-refused": "This question may not be asked here, or not at this time.",
+    "guarantee-unavailable": "No interval can be guaranteed for this question any more.",
+    "invalid-parameter": "The question does not fit this data set.",
 }
 
 
@@ -261,7 +261,7 @@ class Alternative:
     question: Mapping[str, Any]
 
 
-WRONG_FIELD = "A field does not hold what it should."
+WRONG_FIELD = "A field of the form is not filled in correctly."
 """The heading of a refusal that names a field of the form."""
 
 
@@ -308,19 +308,24 @@ def promise(estimate: Estimate) -> str:
     Examples
     --------
     >>> promise(Estimate(None, 0.02, True))
-    'Costs one question and no privacy, and is good to ±0.02.'
-    >>> promise(Estimate(None, 0.04, True, least_tolerance=0.021))
-    'Costs one question and no privacy, and is good to ±0.04 if the guess passes; ±0.021 is the least to ask for.'
+    'Costs one question and no privacy. The answer is accurate to ±0.02.'
+    >>> promise(Estimate(None, 0.04, True, least_tolerance=0.021))  # doctest: +ELLIPSIS
+    'Costs one question and no privacy. If the guess passes, ... The smallest tolerance that can pass is ±0.021.'
     """
     if estimate.repeated:
         return "It was answered before: the stored answer is free."
     price = (
         "one question and no privacy" if estimate.cost is None else f"one question and {cost(estimate.cost.to_dict())}"
     )
-    good = "" if estimate.half_width is None else f", and is good to ±{width(estimate.half_width)}"
+    sentences = [f"Costs {price}."]
+    checked = estimate.least_tolerance is not None
+    if estimate.half_width is not None:
+        sentences.append(
+            f"{'If the guess passes, the' if checked else 'The'} answer is accurate to ±{width(estimate.half_width)}."
+        )
     if estimate.least_tolerance is not None:
-        good += f" if the guess passes; ±{width(estimate.least_tolerance)} is the least to ask for"
-    sentences = [f"Costs {price}{good}.", *estimate.check_sentences(), *estimate.test_sentences(), estimate.advice]
+        sentences.append(f"The smallest tolerance that can pass is ±{width(estimate.least_tolerance)}.")
+    sentences += [*estimate.check_sentences(), *estimate.test_sentences(), estimate.advice]
     return " ".join(filter(None, sentences))
 
 
@@ -390,7 +395,9 @@ def failures(policy: Mapping[str, Any], progress: Mapping[str, Any]) -> Gauge | 
     if most is None:
         return None
     left = max(0, most - progress["failed"])
-    return Gauge("Failed checks", left, most, f"{left:,} of {most:,} left", "Wrong guesses take one, for everybody.")
+    return Gauge(
+        "Failed checks", left, most, f"{left:,} of {most:,} left", "Each failed check of any analyst takes one."
+    )
 
 
 def sharpness(ledger: Ledger, analyst: str | None = None) -> list[tuple[str, float]]:
@@ -557,7 +564,7 @@ def verdict(
     Examples
     --------
     >>> verdict([], "open", [("A check", 0.05)], ["A noisy mean"])
-    'A check asked now is good to ±0.05; a noisy mean would be refused.'
+    'A check asked now is accurate to ±0.05; a noisy mean would be refused.'
     """
     if status != "open":
         return status_words(status)
@@ -569,9 +576,9 @@ def verdict(
     if low:
         return f"Nearly used up: {', '.join(low)}."
     parts = [
-        f"{name.lower()} asked now is good to ±{width(half_width)}"
+        f"{name.lower()} asked now is accurate to ±{width(half_width)}"
         if half_width < _VACUOUS
-        else f"{name.lower()} asked now would tell nothing about a proportion: ±{width(half_width)}"
+        else f"{name.lower()} asked now would give no guarantee about a proportion: ±{width(half_width)}"
         for name, half_width in sharp
     ]
     parts += [f"{name.lower()} would be refused" for name in refused]
@@ -583,10 +590,26 @@ def verdict(
 # The verdicts of audits in plain words.
 
 OUTCOMES: dict[str, tuple[str, str, str]] = {
-    "INCOHERENT": ("bad", "✗", "Who was released changes what is predicted about people, by more than was allowed."),
-    "LEAK BELOW ALPHA": ("warn", "!", "Predictions depend on who was released, but less than was allowed."),
-    "LEAK": ("warn", "!", "Predictions depend on who was released. How much is usual, one split cannot say."),
-    "UNDERPOWERED": ("warn", "?", "Nothing was found, but the audit could not have found everything it asks about."),
-    "NO EVIDENCE": ("good", "✓", "No dependence on who was released was seen. That is no proof that there is none."),
+    "INCOHERENT": (
+        "bad",
+        "✗",
+        "Predictions about people depend on who was released, by more than the tolerance allows.",
+    ),
+    "LEAK BELOW ALPHA": ("warn", "!", "Predictions depend on who was released, but by less than the tolerance allows."),
+    "LEAK": (
+        "warn",
+        "!",
+        "Predictions depend on who was released. One split cannot show how large the dependence usually is.",
+    ),
+    "UNDERPOWERED": (
+        "warn",
+        "?",
+        "No dependence was found, but the audit was too small to find every dependence that it looks for.",
+    ),
+    "NO EVIDENCE": (
+        "good",
+        "✓",
+        "No dependence on who was released was found. This does not prove that there is none.",
+    ),
 }
 """Each verdict: its colour, its mark, and a sentence for somebody who has not read the paper."""
