@@ -344,4 +344,4 @@ def test_every_help_text_is_whole_sentences() -> None:
     cut = [text for text in told if text and not re.search(r"[.:]\)?( +\[default: [^]]*\])?$", text.strip())]
     assert len(told) > 500
     assert cut == []
-    assert re.search("widens later\n", Question.kinds()["check"].__doc__ or ""), "what a first line alone would be"
+    assert re.search("a corrected\n", Question.kinds()["check"].__doc__ or ""), "what a first line alone would be"

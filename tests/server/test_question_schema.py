@@ -39,7 +39,7 @@ def test_the_docstring_of_a_kind_describes_its_fields_in_the_same_words(kind: st
 
 def test_a_string_says_what_a_shared_field_means_in_a_kind() -> None:
     helps = {name: {field.name: field.input.help for field in made.fields()} for name, made in Question.kinds().items()}
-    assert helps["correlation"]["tolerance"].endswith("It must be given then.")
+    assert helps["correlation"]["tolerance"].startswith("Required with a guess:")
     assert "2.5 half-widths" in helps["check"]["tolerance"]
     assert helps["top"]["where"] != helps["mean"]["where"]
 

@@ -23,23 +23,36 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    names: list[str] = typer.Argument(None, metavar="NAME", help="Experiments to run; `all` runs every one."),  # noqa: B008
-    quick: bool = typer.Option(False, "--quick", help="Run a reduced version, seconds instead of minutes."),
-    out: Path = typer.Option(Path("holdfast-out"), "--out", help="Where the tables, results and plots go."),  # noqa: B008
-    seed: int = typer.Option(1, "--seed", help="Seed of the simulations."),
+    names: list[str] = typer.Argument(  # noqa: B008
+        None,
+        metavar="NAME",
+        help="Names of the figures and tables to re-create; `all` re-creates every one. Without a name, they are "
+        "listed.",
+    ),
+    quick: bool = typer.Option(False, "--quick", help="Run a smaller version, which takes seconds instead of minutes."),
+    out: Path = typer.Option(  # noqa: B008
+        Path("holdfast-out"), "--out", help="The folder to which tables, results and plots are written."
+    ),
+    seed: int = typer.Option(1, "--seed", help="Seed of the simulations' random numbers."),
     workers: int = typer.Option(
-        0, "--workers", help="Number of processes; 0 means one per core. No result depends on it."
+        0,
+        "--workers",
+        help="Number of processes; 0 means one per processor core. The results are the same for any number.",
     ),
     fresh: bool = typer.Option(
-        False, "--fresh", help="Run again even where a result of the same code, settings and data is stored."
+        False,
+        "--fresh",
+        help="Run again even if a result of the same code, settings and data is stored from an earlier run.",
     ),
-    brief: bool = typer.Option(False, "--brief", help="Print only the first table; the files contain all of them."),
+    brief: bool = typer.Option(
+        False, "--brief", help="Print only the first table of each experiment. The files in --out contain all tables."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of tables."),
 ) -> None:
-    """List the figures and tables of the papers; `holdfast reproduce NAME` re-creates one.
+    """List the figures and tables of the papers on which Holdfast is built. `holdfast reproduce NAME` re-creates one.
 
-    `holdfast reproduce all` re-creates every one and puts them on one page, DIR/gallery.html. What is finished is kept
-    in DIR/.kept: a run that was stopped goes on where it was.
+    `holdfast reproduce all` re-creates all of them and shows them on one page, gallery.html in the folder --out.
+    Finished results are kept there in .kept, so that a run that was stopped continues where it stopped.
     """
     from holdfast.core.processes import cores
     from holdfast_papers.registry import Settings, experiments, select

@@ -29,45 +29,55 @@ if TYPE_CHECKING:
 
 _LEDGER = typer.Argument(
     ...,
-    help="The ledger: a file or a postgresql:// address; or a server's http(s):// address. HOLDFAST_LEDGER may name it "
-    "in place of this argument.",
+    help="The ledger, in which the guard records its questions: a file or a postgresql:// address. Or the http(s):// "
+    "address of a server. May be left out if the environment variable HOLDFAST_LEDGER names it.",
 )
 _SAMPLE = typer.Argument(
     ...,
-    help="The data: a file, or ADDRESS#TABLE; with a server, the guard's name. A ledger remembers the file that it was "
-    "opened with, which then need not be given.",
+    help="The guarded data set: a file, or a database table as ADDRESS#TABLE. With a server, the name of the guard. "
+    "May be left out if the guard was opened with a file, because the ledger remembers the file.",
 )
 _FILE = typer.Argument(
-    ..., help="A JSON file with one question, or a list of questions asked together; - reads standard input."
+    ...,
+    help="A JSON file with one question, or with a list of questions that are asked together. A dash (-) means "
+    "standard input.",
 )
 _ANALYST = typer.Option(None, "--analyst", help="With a ledger: the name of the analyst who asks (default: analyst).")
 _KEY = typer.Option(
     None,
     "--key",
-    help="Idempotency key: a retry with the same key counts as the same question, answered and paid once.",
+    help="Idempotency key, a text of your choice: if you repeat the command with the same key, for example after a "
+    "lost connection, the question is answered and charged only once.",
 )
 _ESTIMATE = typer.Option(
     False,
     "--estimate",
-    help="Only show what the answer would cost and how wide its interval would be. Nothing is asked.",
+    help="Show only what the answer would cost and how wide its interval would be, without asking the question.",
 )
 _PRACTICE = typer.Option(
     False,
     "--practice",
-    help="Practice: answer at no cost from made-up rows of the declared schema. The answer is marked as practice.",
+    help="Practise at no cost: the answer is computed from made-up rows of the declared schema, not from the data, "
+    "and is marked as practice.",
 )
 _EPOCH = typer.Option(
-    None, "--epoch", help="For a guard that was extended: the number of the epoch to ask, or all (default: the latest)."
+    None,
+    "--epoch",
+    help="For a guard that was extended with new rows: the number of the epoch (set of rows) to ask about, or "
+    "all (default: the latest epoch).",
 )
 _ROWS = typer.Option(
     [],
     "--rows",
     metavar="FILE",
-    help="With a ledger and --epoch all: the file with the rows of another epoch; may be repeated.",
+    help="With a ledger and --epoch all: the file with the rows of one more epoch; may be repeated.",
 )
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 _VERBOSE = typer.Option(
-    False, "--verbose", help="Show all numbers of the guarantee, and with --json the whole receipt."
+    False,
+    "--verbose",
+    help="Show every number of the answer's guarantee. With --json, also show the whole receipt (the ledger's "
+    "signed proof of the answer).",
 )
 
 
@@ -98,7 +108,9 @@ class KindCommands(typer.core.TyperGroup):
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     ask = typer.Typer(
-        cls=KindCommands, help="Ask a guard as an analyst: estimates are free, repeated questions are free."
+        cls=KindCommands,
+        help="Ask a guard a question as an analyst. Estimates of the cost (--estimate) and repetitions of a "
+        "question are free.",
     )
     app.add_typer(ask, name="ask", no_args_is_help=True)
 
@@ -207,7 +219,7 @@ def question(
     rows: list[str] = _ROWS,
     as_json: bool = _JSON,
 ) -> None:
-    """Ask the question, or the list of questions, that a JSON file contains."""
+    """Ask one question, or several together, from a JSON file."""
     try:
         plain = json.loads(sys.stdin.read() if str(file) == "-" else file.read_text("utf-8"))
     except (ValueError, UnicodeDecodeError):

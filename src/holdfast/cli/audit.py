@@ -27,15 +27,20 @@ if TYPE_CHECKING:
 # --- Audit ------------------------------------------------------------------------------------------------------------
 
 _SPLITS = 20
-_RULE = "A group, as a name and a condition, such as \"old women: sex = 'f' and age >= 65\"; may be repeated."
+_RULE = (
+    "A group of rows to measure, given as a name and a condition, such as \"old women: sex = 'f' and age >= 65\"; "
+    "may be repeated."
+)
 _COMMAND = (
-    "What makes the release: a built-in name, or a command with {train} and {release} that is run in an empty folder. "
-    "Names: clear (the rows as they are), bootstrap, random-subset, shuffled-column, count, cart, noisy-histogram, "
-    "noisy-marginals, private-naive-bayes or LIBRARY.GENERATOR.  [default: clear]"
+    "The curator, which makes the release from half of the rows. Either a command that reads the file {train} and "
+    "writes the file {release} (it is run in an empty folder), or a built-in name: clear (the rows as they are), "
+    "bootstrap, random-subset, shuffled-column, count, cart, noisy-histogram, noisy-marginals, private-naive-bayes "
+    "or LIBRARY.GENERATOR (a synthetic data generator of an installed library). [default: clear]"
 )
 _LEARNER = (
-    "The predictor: a built-in name or a dotted scikit-learn class; may be repeated. Default: linkage, and a random "
-    "forest if scikit-learn is installed; without a target, membership."
+    "The learner that is trained on the release and predicts the target: a built-in name, or a scikit-learn class "
+    "with its module, such as sklearn.svm.SVC. May be repeated. Default: linkage, and a random forest if "
+    "scikit-learn is installed; without --target, membership."
 )
 
 
@@ -57,12 +62,14 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    file: Path = typer.Argument(..., help="The rows: CSV with a header line, or Parquet."),  # noqa: B008
+    file: Path = typer.Argument(  # noqa: B008
+        ..., help="The file with the rows to audit: CSV with a header line, or Parquet."
+    ),
     target: str = typer.Option(
         None,
         "--target",
         metavar="RULE",
-        help='What is predicted: a condition on one column, such as "ill = 1". Without it, who is in the release.',
+        help='What learners predict: a condition on one column, such as "ill = 1". Without it, who is in the release.',
     ),
     not_applicable: list[str] = typer.Option(  # noqa: B008
         [],
@@ -71,85 +78,128 @@ def audit(
         help='Leave out rows that meet this condition on the target column, such as "ill = 9"; may be repeated.',
     ),
     where_present: bool = typer.Option(
-        False, "--where-present", help="Also leave out rows whose target value is missing."
+        False, "--where-present", help="Leave out the rows whose value in the target column is missing."
     ),
     null_as: str = typer.Option(
-        None, "--null-as", metavar="true|false", help="Whether rows without a target value count as true or as false."
+        None,
+        "--null-as",
+        metavar="true|false",
+        help="Count rows whose value in the target column is missing as true, or as false.",
     ),
     group: list[str] = typer.Option([], "--group", metavar="'NAME: RULE'", help=_RULE),  # noqa: B008
     by: list[str] = typer.Option(  # noqa: B008
-        [], "--by", metavar="COLUMN", help="Make a group of each value of this column; may be repeated."
+        [], "--by", metavar="COLUMN", help="Measure one group for each value of this column; may be repeated."
     ),
     depth: int = typer.Option(
-        1, "--depth", help="Also measure the groups that combine values of up to this many --by columns."
+        1,
+        "--depth",
+        help="With several --by columns: also measure the groups that combine the values of up to this many of them.",
     ),
     bins: list[str] = typer.Option(  # noqa: B008
         [],
         "--bins",
         metavar="COLUMN=18,65",
-        help="The values at which a numeric --by column is cut into groups; may be repeated.",
+        help="For a numeric --by column: the values at which it is cut into groups, e.g. age=18,65; may be repeated.",
     ),
     min_size: int = typer.Option(
-        80, "--min-size", help="Groups with fewer rows than this are listed but not measured."
+        80,
+        "--min-size",
+        help="The smallest number of rows of a group that is measured. Smaller groups are only listed.",
     ),
     lens: list[str] = typer.Option(  # noqa: B008
         [],
         "--lens",
         metavar="NAME=COL,COL",
-        help="A lens: the columns that a predictor sees; may be repeated (default: all columns except the target).",
+        help="A lens, which is a name and the columns that a learner may use to predict; may be repeated (default: "
+        "one lens with all columns except the target).",
     ),
     curator: str = typer.Option(None, "--curator", help=_COMMAND),
     option: list[str] = typer.Option(  # noqa: B008
-        [], "--with", metavar="KEY=VALUE", help="An option of a built-in curator, as NAME=VALUE; may be repeated."
+        [], "--with", metavar="KEY=VALUE", help="An option of a built-in --curator, as NAME=VALUE; may be repeated."
     ),
     domain: list[str] = typer.Option(  # noqa: B008
-        [], "--domain", metavar="COLUMN=A,B", help="The publicly known values of a column; may be repeated."
+        [],
+        "--domain",
+        metavar="COLUMN=A,B",
+        help="For a built-in private --curator: all values that a column can have, known without the rows; may "
+        "be repeated.",
     ),
-    epsilon: str = typer.Option(None, "--epsilon", help="The privacy budget of a built-in private curator."),
-    time_limit: float = typer.Option(600.0, "--time-limit", help="Time limit in seconds for one run of a command."),
+    epsilon: str = typer.Option(
+        None, "--epsilon", help="For a built-in private --curator: the privacy budget epsilon of a release."
+    ),
+    time_limit: float = typer.Option(
+        600.0, "--time-limit", help="The time limit, in seconds, for each run of a --curator command."
+    ),
     learner: list[str] = typer.Option([], "--learner", metavar="NAME", help=_LEARNER),  # noqa: B008
     learner_limit: float = typer.Option(
-        None, "--learner-time-limit", help="Time limit in seconds for one learner on one lens (default: no limit)."
+        None,
+        "--learner-time-limit",
+        help="The time limit, in seconds, for training and using one learner with one lens (default: no limit).",
     ),
     alpha: float = typer.Option(
-        0.2, "--alpha", help="Tolerated distance in (0, 2]: twice the proportion of a group whose prediction may flip."
+        0.2,
+        "--alpha",
+        help="The tolerated distance, above 0 and up to 2, between the predictions for the members of a group "
+        "who are in the release and for those who are not. It is twice the proportion of members whose "
+        "prediction may flip.",
     ),
-    beta: float = typer.Option(0.05, "--beta", help="Probability with which the distance may exceed alpha."),
+    beta: float = typer.Option(
+        0.05, "--beta", help="The probability with which the distance between predictions may exceed --alpha."
+    ),
     splits: int = typer.Option(
         None,
         "--splits",
-        help=f"How many times to split the rows, make a release and train a predictor.  [default: {_SPLITS}]",
+        help="The number of repetitions: each splits the rows at random, makes a release from one half and trains "
+        f"the learners on it. [default: {_SPLITS}]",
     ),
-    seed: int = typer.Option(0, "--seed", help="Seed of splits, shuffles and learners. Privacy noise never uses it."),
+    seed: int = typer.Option(
+        0,
+        "--seed",
+        help="The seed of the random splits, shuffles and learners. The noise of private curators does not use it.",
+    ),
     workers: int = typer.Option(
-        1, "--workers", help="Number of splits to run at the same time. The result does not depend on it."
+        1,
+        "--workers",
+        help="The number of splits that are processed at the same time. The result does not depend on it.",
     ),
     release: Path = typer.Option(  # noqa: B008
         None,
         "--release",
-        help="A release that was already made. It is audited from its only split, and needs --inside.",
+        help="The file of a release that was already made. It is audited by the one split of the rows that was used "
+        "for it. Needs --inside.",
     ),
     inside: str = typer.Option(
         None,
         "--inside",
         metavar="COLUMN",
-        help="For a release already made: the column that is 1 for rows in the release and 0 for rows held out.",
+        help="For a release that was already made: the column of FILE that is 1 for rows in the release and 0 for "
+        "rows held out.",
     ),
     predictions: str = typer.Option(
-        None, "--predictions", metavar="COLUMN", help="For a release already made: the column with the predictions."
+        None,
+        "--predictions",
+        metavar="COLUMN",
+        help="The column of FILE with predictions that were already made from a release (instead of --release). "
+        "Needs --inside.",
     ),
     out: Path = typer.Option(  # noqa: B008
-        Path("audit.html"), "--out", help="Where the HTML report goes; JSON and CSV files go next to it."
+        Path("audit.html"),
+        "--out",
+        help="The file to which the HTML report is written. JSON and CSV files are written next to it.",
     ),
     min_cell: int = typer.Option(
-        10, "--min-cell", help="Counts of fewer people than this are merged or hidden in the report."
+        10,
+        "--min-cell",
+        help="The smallest count of people that the report shows. Smaller counts are merged or hidden.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a summary."),
 ) -> None:
-    """Measure how differently predictions treat the members of each group who are in a release and those who are not.
+    """Audit a release of data: measure, for each group of people, how much predictions made from the release differ
+    between the members who are in the release and those who are not.
 
-    Exit status: 0 no evidence, 1 a leak, an incoherent release or a failure, 2 wrong usage, 3 underpowered, partial or
-    not measured. The report and --json have the exact verdict.
+    The exit status is 0 if there is no evidence of a difference, 1 if there is (a leak or an incoherent release) or if
+    the audit failed, 2 for wrong usage, and 3 if the audit is underpowered, partial or could measure nothing. The
+    report and --json have the exact verdict.
     """
     from holdfast.cli import audit as told
     from holdfast.coherence import Audit

@@ -29,7 +29,9 @@ def register(app: typer.Typer) -> None:
 
 
 def bound(context: typer.Context) -> None:
-    """List the areas and their theorems; `holdfast bound ID --parameter value ...` evaluates one."""
+    """List the areas of the catalogue of theorems and how many theorems each has. `holdfast bound ID --parameter value
+    ...` evaluates one theorem.
+    """
     words = list(context.args)
     as_json = _flag(words, "--json")
     if _flag(words, "--defaults"):

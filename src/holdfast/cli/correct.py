@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from holdfast.inference.after_looking.correction import Correction
 
 _SPENT = (
-    "What was run before the test; repeat in order: pure-dp:EPSILON, approx-dp:EPSILON,DELTA, zcdp:RHO, gdp:MU or "
-    "bits:BITS. Privacy is for data sets that differ in one replaced row."
+    "A step that was run on these rows before the test, as its privacy cost (pure-dp:EPSILON, "
+    "approx-dp:EPSILON,DELTA, zcdp:RHO or gdp:MU, for data sets that differ in one replaced row) or as the number of "
+    "bits that it released (bits:BITS). Give the option once for each step, in order."
 )
 
 
@@ -32,32 +33,43 @@ def register(app: typer.Typer) -> None:
 
 
 def correct(
-    n: int = typer.Option(..., "--n", help="The number of rows."),
-    p: float = typer.Option(None, "--p", help="The ordinary p-value; without it only the level is shown."),
+    n: int = typer.Option(..., "--n", help="The number of rows on which the steps and the test were run."),
+    p: float = typer.Option(
+        None,
+        "--p",
+        help="The ordinary (uncorrected) p-value of the test. Without it, only the level that the p-value must reach "
+        "is shown.",
+    ),
     spent: list[str] = typer.Option([], "--spent", metavar="COST", help=_SPENT),  # noqa: B008
-    alpha: float = typer.Option(0.05, "--alpha", help="The significance level."),
+    alpha: float = typer.Option(0.05, "--alpha", help="The significance level that the corrected test keeps."),
     nulls: str = typer.Option(
         "product",
         "--nulls",
-        help="The null hypotheses: product (rows are independent under the null) or any (any distribution).",
+        help="Under which null hypotheses the corrected test is valid: product (the rows are independent) or any "
+        "(any joint distribution of the rows).",
     ),
     candidates: int = typer.Option(
-        None, "--candidates", help="Also show the p-value that a Bonferroni correction over this many tests gives."
+        None,
+        "--candidates",
+        help="For comparison, also show the p-value after a Bonferroni correction for this many tests.",
     ),
     neighbours: str = typer.Option(
         "replace-one",
         "--neighbours",
-        help="The adjacency that privacy is defined by: replace-one. (add-remove is refused, with the reason.)",
+        help="Which data sets are neighbours in the definition of privacy: replace-one (one row is replaced). The "
+        "other definition, add-remove, is refused with the reason.",
     ),
     currency: str = typer.Option(
         "transfer",
         "--currency",
-        help="The bound to use: transfer (steps in any order) or max-information (also show "
-        "the max-information; private steps must come first).",
+        help="The bound that is used: transfer (the steps may come in any order) or max-information (all private "
+        "steps must come first; also shows the max-information).",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Correct a p-value for what was run on the same rows before the test was chosen."""
+    """Correct the p-value of a test that was chosen after other analyses of the same rows. Each such analysis is given
+    with --spent.
+    """
     from holdfast.inference.after_looking.record import AfterLooking
     from holdfast.inference.after_looking.spent import parse
 

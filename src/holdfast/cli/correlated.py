@@ -34,44 +34,68 @@ def register(app: typer.Typer) -> None:
 
 
 def correlated(
-    model: Path = typer.Argument(..., metavar="MODEL", help="The model: a JSON or TOML file (docs/correlated.md)."),  # noqa: B008
+    model: Path = typer.Argument(  # noqa: B008
+        ...,
+        metavar="MODEL",
+        help="A JSON or TOML file that describes how the records depend on each other (docs/correlated.md gives the "
+        "format).",
+    ),
     epsilon: float = typer.Option(
-        None, "--epsilon", help="The Bayesian differential privacy level to reach. [default: 1]"
+        None,
+        "--epsilon",
+        help="The level of Bayesian differential privacy to reach, for which noise is computed. [default: 1]",
     ),
     epsilon_dp: float = typer.Option(
         None,
         "--epsilon-dp",
-        help="The inverse: show the Bayesian differential privacy level that this ordinary DP level amounts to.",
+        help="Compute the inverse: show which level of Bayesian differential privacy an ordinary differentially "
+        "private answer with this epsilon has for these dependent records.",
     ),
-    sensitivity: float = typer.Option(1.0, "--sensitivity", help="How much one record can change the query."),
+    sensitivity: float = typer.Option(
+        1.0, "--sensitivity", help="The sensitivity of the query: by how much changing one record can change its value."
+    ),
     surcharge: str = typer.Option(
         "sharp",
         "--surcharge",
-        help="How the influence of one record on another is charged: two times (corrected), "
-        "four times (paper), or with the smallest proved factor (sharp).",
+        help="The factor by which the influence between records counts in the privacy level: sharp (the smallest "
+        "proved factor), corrected (two) or paper (four).",
     ),
     record: str = typer.Option(
-        None, "--record", help="Show the Markov quilt of this record, given by its number (from 0) or its name."
+        None,
+        "--record",
+        help="Show the Markov quilt of this record: a set of records that separates it from the rest. Give its "
+        "number (from 0) or its name.",
     ),
     questions: int = typer.Option(
-        100, "--questions", help="Total number of questions to the holdout, fixed in advance."
+        100, "--questions", help="For a holdout of these records: the total number of questions, fixed in advance."
     ),
     confidence: float = typer.Option(
-        0.95, "--confidence", help="Probability that all certified answers are right together."
+        0.95,
+        "--confidence",
+        help="For a holdout of these records: the probability with which all certified intervals together "
+        "contain the population values.",
     ),
-    failures: int = typer.Option(10, "--failures", help="Number of failed checks to plan for."),
+    failures: int = typer.Option(
+        10,
+        "--failures",
+        help="For a holdout of these records: the number of failed checks (guesses that the holdout corrects) to "
+        "plan for.",
+    ),
     tau: float = typer.Option(
-        None, "--tau", help="The accuracy that every answer should have; shows how many records this needs."
+        None,
+        "--tau",
+        help="The largest error that an answer of the holdout may have. Shows how many records this needs.",
     ),
     budget: int = typer.Option(
         None,
         "--budget",
-        help="With --tau: how many times Algorithm 1 may replace a training value by a holdout value. [default: 10]",
+        help="With --tau: how many times Thresholdout (Algorithm 1 of the paper) may replace a training value by a "
+        "holdout value. [default: 10]",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of tables."),
 ) -> None:
-    """Compute the noise scale and the effective sample size for records that depend on each other. The exit status is 3
-    if the records cannot certify what was asked.
+    """Compute the noise scale and the effective sample size for records that depend on each other, such as a time
+    series. The exit status is 3 if the records are too few, or too dependent, for what was asked.
     """
     from holdfast.correlated.model import check_surcharge
     from holdfast.correlated.model_file import read_model

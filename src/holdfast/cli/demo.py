@@ -37,14 +37,24 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    once: bool = typer.Option(False, "--once", help="Run the whole tour, print where its files are, and exit."),
-    terminal: bool = typer.Option(False, "--terminal", help="Stay in the terminal: the tour, then a prompt."),
-    out: Path = typer.Option(Path("holdfast-out"), "--out", help="Where the plot and the tables go."),  # noqa: B008
-    port: int = typer.Option(8321, "--port", min=1, max=65535, help="Port of the web page, on 127.0.0.1."),
+    once: bool = typer.Option(
+        False, "--once", help="Run the whole tour in the terminal, print where its files are, and exit."
+    ),
+    terminal: bool = typer.Option(
+        False,
+        "--terminal",
+        help="Run the tour in the terminal instead of a web page, then wait for commands at a prompt.",
+    ),
+    out: Path = typer.Option(  # noqa: B008
+        Path("holdfast-out"), "--out", help="The folder to which the tour writes its plot and its tables."
+    ),
+    port: int = typer.Option(
+        8321, "--port", min=1, max=65535, help="The port of the web page on this machine (127.0.0.1)."
+    ),
 ) -> None:
-    """Start the demo: a web page over a guarded data set with two analysts at work. With --once or --terminal, a tour
-    in the terminal instead: two plans, a simulated attack on every method, a figure of the paper that introduced the
-    reusable holdout, the two analysts, and the end of their run.
+    """Start the demo: a web page that shows a guarded data set and two analysts who ask questions about it. With --once
+    or --terminal, run a tour in the terminal instead. It shows two plans, a simulated attack on every method, a figure
+    of the paper that introduced the reusable holdout, the two analysts, and the end of their run.
     """
     if not (once or terminal):
         try:

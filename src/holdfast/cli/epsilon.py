@@ -37,57 +37,80 @@ def register(app: typer.Typer) -> None:
 
 def epsilon(
     alpha: float = typer.Option(
-        ..., "--alpha", help="Tolerated distance in (0, 2): twice the proportion of a group whose prediction may flip."
+        ...,
+        "--alpha",
+        help="The tolerated distance, between 0 and 2, between the predictions for the members of a group who are in "
+        "the release and for those who are not. It is twice the proportion of members whose prediction may flip.",
     ),
-    beta: float = typer.Option(0.05, "--beta", help="Failure probability of the whole experiment."),
+    beta: float = typer.Option(
+        0.05, "--beta", help="The probability with which the guarantee may fail, for all groups together."
+    ),
     groups: int = typer.Option(
-        None, "--groups", help="Number of groups to protect together. [default: 1, or the number of groups listed]"
+        None,
+        "--groups",
+        help="Number of groups that the guarantee covers together. [default: 1, or the number of --group options]",
     ),
     n: int = typer.Option(
-        None, "--n", help="Number of rows of the audited data set, an even number. The release sees half of them."
+        None,
+        "--n",
+        help="Number of rows of the audited data set, an even number. The release is made from half of these rows.",
     ),
     rows: int = typer.Option(
-        None, "--rows", help="Number of rows that the release sees. Give this or --n, which is twice as many."
+        None,
+        "--rows",
+        help="Number of rows from which the release is made. Give this or --n, which is twice this number.",
     ),
-    size: int = typer.Option(None, "--size", help="Number of rows of the smallest protected group, out of --n."),
-    given: float = typer.Option(None, "--epsilon", help="The inverse: show which groups this epsilon protects."),
+    size: int = typer.Option(
+        None, "--size", help="Number of rows, out of --n, of the smallest group that must be protected."
+    ),
+    given: float = typer.Option(
+        None, "--epsilon", help="Compute the inverse: show how large a group must be so that this epsilon protects it."
+    ),
     group: list[str] = typer.Option(  # noqa: B008
         [],
         "--group",
         metavar="NAME=ROWS",
-        help="A group and its number of rows, for --epsilon or --ledger; may be repeated.",
+        help="With --epsilon or --ledger: a group and its number of rows; shows whether it is protected. May be "
+        "repeated.",
     ),
     ledger: str = typer.Option(
         None,
         "--ledger",
-        help="Show which groups the guard of this ledger protects, by its privacy limit and by what it has spent.",
+        help="Show which groups the guard of this ledger protects: once at the privacy limit of its policy, and once "
+        "at what it has spent so far.",
     ),
     dataset: str = typer.Option(
         None,
         "--dataset",
-        help="With --ledger: which data set, if there are several (the beginning of its fingerprint).",
+        help="With --ledger: which data set, if there are several (the first characters of its fingerprint).",
     ),
     mode: str = typer.Option(
         "sharp",
         "--mode",
-        help="The form of the theorem: sharp (without rounded constants, the tightest), paper (as "
-        "published) or corrected.",
+        help="The form of the theorem that is used: sharp (the tightest, with unrounded constants), paper (as "
+        "published) or corrected (as published, with slips corrected).",
     ),
     finite: bool = typer.Option(
         None,
         "--finite/--large",
-        help="Whether the audited rows are the whole, finite population, of which the release saw half. [default: "
-        "finite in mode sharp]",
+        help="Treat the audited rows as the whole population (--finite), of which a random half is in the release, "
+        "or as a sample of a large population (--large). [default: --finite with --mode sharp]",
         show_default=False,
     ),
     lenses: int = typer.Option(
-        1, "--lenses", help="Number of lenses (feature views) that the guarantee covers together."
+        1,
+        "--lenses",
+        help="Number of lenses that the guarantee covers together. A lens is a set of features that a predictor "
+        "may use.",
     ),
-    plot: Path = typer.Option(None, "--plot", help="Draw epsilon against alpha: .svg, .png, .html or .json."),  # noqa: B008
+    plot: Path = typer.Option(  # noqa: B008
+        None, "--plot", help="Draw epsilon against alpha to this file: .svg, .png, .html or .json."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Find the largest epsilon that keeps predictions coherent within a tolerance. The exit status is 3 if no epsilon
-    does.
+    """Find the largest privacy epsilon for a release, such that predictions made from it are nearly the same for the
+    members of a group who are in the release and for those who are not. The tolerance is --alpha. The exit status is 3
+    if no epsilon is small enough.
     """
     from holdfast.bounds.coherence import MODES
     from holdfast.bounds.coherence.group_size import tightest_population

@@ -30,26 +30,39 @@ if TYPE_CHECKING:
     from holdfast.guard.guard import Guard
     from holdfast.guard.policy import Policy
 
-_LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The data: a file, a folder or an address; --table names a table of a database.")
+_LEDGER = typer.Argument(
+    ...,
+    help="The ledger, in which the guard's questions are recorded: a file or a postgresql:// address. Or the "
+    "http(s):// address of a server.",
+)
+_SAMPLE = typer.Argument(
+    ...,
+    help="The data set to guard: a file, a folder of files, or the address of a database (--table names its table).",
+)
 _DATASET = typer.Option(
     None,
     "--dataset",
-    help="Which data set, if there are several: the beginning of its fingerprint; with a server, the guard's name or "
-    "id.",
+    help="Which data set, if there are several: the first characters of its fingerprint (`holdfast guard list` shows "
+    "fingerprints). With a server, the guard's name or id.",
 )
-_POLICY = typer.Option(None, "--policy", help="A JSON file with the policy; the options below override its fields.")
-_NEW_POLICY = typer.Option(..., "--policy", help="A JSON file with the new policy.")
+_POLICY = typer.Option(
+    None,
+    "--policy",
+    help="A JSON file with the policy (the rules of the guard). Options such as --questions replace fields of this "
+    "policy.",
+)
+_NEW_POLICY = typer.Option(..., "--policy", help="A JSON file with the new policy (the rules of the guard).")
 _SHARES = "with {} other guarded data sets: answers since then are not certified"
 _NOT_COMPARED = (
     "with {} guarded data set{}, opened by an earlier version or damaged: open each once with its rows, then it is "
     "compared"
 )
-_REASON = typer.Option("", "--reason", help="The reason; it is recorded in the ledger.")
+_REASON = typer.Option("", "--reason", help="The reason, as a text. The ledger records it.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
-_HELP = """Create and manage guarded data sets, each with a ledger of what was asked (for data owners).
+_HELP = """Create and manage guards (for data owners). A guard answers questions about a data set and records each
+question in a ledger.
 
-The token of a server is read from the environment variable HOLDFAST_TOKEN."""
+The access token of a server is read from the environment variable HOLDFAST_TOKEN."""
 
 
 _GROUPS = {
@@ -79,7 +92,7 @@ def register(app: typer.Typer) -> None:
         guard.command(name)(command)
     guard.command("create", hidden=True, cls=output.grouped(_GROUPS))(open_)
     guard.command("status", hidden=True)(show)
-    guard.command("pause")(_status("paused", "Pause a guard: it answers nothing until `resume`."))
+    guard.command("pause")(_status("paused", "Pause a guard: it answers no question until `holdfast guard resume`."))
     guard.command("resume")(_status("open", "Let a paused guard answer again."))
     app.add_typer(guard, name="guard", no_args_is_help=True)
 
@@ -89,71 +102,84 @@ def open_(
     sample: str = _SAMPLE,
     policy: Path = _POLICY,
     confidence: float = typer.Option(
-        None, "--confidence", help="Probability that all intervals hold together (default: 0.95)."
+        None,
+        "--confidence",
+        help="Probability with which all intervals together contain the population values (default: 0.95).",
     ),
     privacy: str = typer.Option(
         None,
         "--privacy",
-        help="Privacy budget of all questions that are answered with noise: pure-dp:EPSILON or zcdp:RHO. Without a "
-        "budget such questions are refused. With --answers means: gdp:MU, an upper limit on the cost of the "
-        "planned noise.",
+        help="The privacy budget of all questions that are answered with noise, together: pure-dp:EPSILON or "
+        "zcdp:RHO. Without a budget such questions are refused. With --answers means: gdp:MU, the most that the "
+        "noise of all means may cost.",
     ),
-    spend: str = typer.Option(None, "--spend", help="Default privacy cost per noisy question, e.g. pure-dp:0.01."),
+    spend: str = typer.Option(
+        None, "--spend", help="The privacy cost of a noisy question that gives no cost of its own, e.g. pure-dp:0.01."
+    ),
     accounting: str = typer.Option(
         None,
         "--accounting",
-        help="How privacy is counted: filter (a hard limit; the "
-        "default) or odometer (a running total without a "
-        "limit).",
+        help="How privacy costs are counted: filter (the default: --privacy is a hard limit) or odometer (a running "
+        "total without a limit).",
     ),
     answers: str = typer.Option(
         None,
         "--answers",
-        help="What the guard answers: mixed (all kinds of questions; the default) or means (only "
-        "noisy means, with the narrowest intervals).",
+        help="What the guard answers: mixed (the default: all kinds of questions) or means (only means with noise, "
+        "for which intervals are narrowest).",
     ),
     plan: str = typer.Option(
         None,
         "--plan",
-        help="With --answers means: identical (the default) or independent, what is known about the rows; or open, "
-        "which needs no --questions: intervals grow with the number asked.",
+        help="With --answers means, what intervals assume about the rows: identical (the default: independent and "
+        "identically distributed), independent (each row may have its own distribution), or open (like identical, "
+        "but without a fixed number of questions: intervals widen with each question).",
     ),
     questions: int = typer.Option(
-        None, "--questions", help="Limit on the number of questions. With a limit, intervals are narrower."
+        None,
+        "--questions",
+        help="The largest number of questions that the guard answers (default: no limit). With a limit, "
+        "intervals are narrower.",
     ),
     failures: int = typer.Option(
         None,
         "--failures",
-        help="Limit on failed checks that show a value. Without a limit, the price of each failure is computed when "
-        "it happens.",
+        help="The largest number of failed checks that show a corrected value (default: no limit). Without a limit, "
+        "each failure widens later intervals by an amount that is computed when it happens.",
     ),
     final: float = typer.Option(
-        None, "--final", help="The part of the failure probability that is kept for the final (default: one half)."
+        None,
+        "--final",
+        help="The part of the failure probability (1 - confidence) that is kept for the final, the last "
+        "question, which shows exact values (default: one half).",
     ),
     reserve: list[float] = typer.Option(  # noqa: B008
         [],
         "--reserve",
         metavar="PART",
-        help="The part of the rows that is reserved for the final, such as 0.5: no earlier question reads them. "
-        "Repeat for several phases. Needs --row-key or --reserve-by.",
+        help="The part of the rows that is reserved for the final, such as 0.5. No earlier question reads the "
+        "reserved rows. Give the option several times for several phases, each with a final of its own. Needs "
+        "--row-key or --reserve-by.",
     ),
     reserve_by: str = typer.Option(
         None,
         "--reserve-by",
-        help="The column that says which rows belong together: rows with the same value are "
-        "reserved together or not at all.",
+        help="With --reserve: a column that groups the rows, such as the patient's id. Rows with the same value are "
+        "either all reserved or all not reserved.",
     ),
     histories: str = typer.Option(
         None,
         "--histories",
-        help="Whether analysts share one history: together (the default), or separate, which assumes that they do not "
-        "share answers, so that nobody's failed checks widen another's intervals. Separate needs --analyst.",
+        help="Whether one analyst's questions affect the intervals of others: together (the default: they do, "
+        "because analysts may share answers) or separate (they do not; this assumes that analysts share no answers). "
+        "Separate needs --analyst.",
     ),
     analyst: list[str] = typer.Option(  # noqa: B008
         [],
         "--analyst",
         metavar="NAME=SHARE",
-        help="An analyst who may ask, with their quota of the budget; may be repeated (default: anybody may ask).",
+        help="The name of an analyst who may ask, with the part of the budget that this analyst may use, e.g. "
+        "ann=0.5. May be repeated (default: everyone may ask).",
     ),
     expires: str = typer.Option(
         None, "--expires", help="When the guard stops answering, e.g. 2030-01-31T12:00 in UTC (default: never)."
@@ -161,48 +187,59 @@ def open_(
     repeats: str = typer.Option(
         None,
         "--repeats",
-        help="Who gets a stored answer for free: asker (the default: only the analyst who paid for it; others pay and "
-        "do not learn that it was asked) or everyone.",
+        help="Who gets the stored answer to a repeated question for free: asker (the default: only the analyst who "
+        "asked it first; other analysts pay, and do not learn that it was asked) or everyone.",
     ),
     all_private: bool = typer.Option(
         False,
         "--all-private",
-        help="Answer nothing without noise, so that everything that is released costs at most --privacy.",
+        help="Answer every question with noise, so that everything the guard releases together costs at most "
+        "--privacy.",
     ),
     row_key: str = typer.Option(
         None,
         "--row-key",
-        help="The column that identifies the person behind each row. It lets the guard recognise data sets that share "
-        "rows with this one.",
+        help="The column that identifies the person behind each row, such as a patient's id. With it, the guard "
+        "recognises other data sets that contain some of the same rows.",
     ),
     engine: str = typer.Option(
         None,
         "--engine",
-        help="The engine that reads the rows: polars, duckdb, postgres, spark or ibis (default: chosen by the source).",
+        help="The engine that reads the rows: polars, duckdb, postgres, spark or ibis (default: chosen by the type "
+        "of the data source).",
     ),
     table: str = typer.Option(
-        None, "--table", help="The table of a database. Later commands take it as part of the address: ADDRESS#TABLE."
+        None,
+        "--table",
+        help="The table of the database that has the rows. Later commands take the table's name as part of the "
+        "address: ADDRESS#TABLE.",
     ),
     schema: str = typer.Option(
         None,
         "--schema",
         metavar="COLUMNS",
-        help="The columns that questions may use, with their kinds: 'age integer, pay number not null'.",
+        help="The columns that questions may use, each with its type, e.g. 'age integer, pay number not null' "
+        "(default: read from the data).",
     ),
     allow_overlap: str = typer.Option(
         None,
         "--allow-overlap",
-        help="The reason for opening a data set that shares rows with another one. No later answer of either is then "
-        "certified.",
+        help="Open the data set even if it shares rows with another guarded one, for the reason given here. From "
+        "then on, no answer about either data set is certified.",
     ),
-    name: str = typer.Option(None, "--name", help="With a server: the name of the guard (default: the file's name)."),
-    yes: bool = typer.Option(False, "--yes", help="Open with the proposed policy where no policy is given."),
+    name: str = typer.Option(
+        None, "--name", help="With a server: the name of the new guard (default: the name of the data file)."
+    ),
+    yes: bool = typer.Option(
+        False, "--yes", help="Accept the proposed policy without being asked, if no policy is given."
+    ),
     as_json: bool = _JSON,
 ) -> None:
-    """Put a data set behind a guard. A data set that has a guard already keeps its policy and its remaining budget.
+    """Put a data set behind a guard, which then answers questions about it. If the data set has a guard already, that
+    guard keeps its policy and its remaining budget.
 
-    LEDGER may be left out: it is then what HOLDFAST_LEDGER names, or a file named after the data that ends in .db.
-    Without a policy, one is proposed.
+    LEDGER may be left out. The ledger is then the one that the environment variable HOLDFAST_LEDGER names, or else a
+    file with the name of the data file and the ending .db. If no policy is given, one is proposed.
     """
     from holdfast.guard import Guard, Policy
 
@@ -334,38 +371,47 @@ def _proposed(n: int, ledger: str, sample: str, yes: bool) -> Policy:
 def extend(
     ledger: str = _LEDGER,
     new_rows: str = typer.Argument(
-        ..., metavar="NEW_ROWS", help="The new rows: a .csv or .parquet file, or the ADDRESS#TABLE of a database."
+        ...,
+        metavar="NEW_ROWS",
+        help="The data with the new rows: a .csv or .parquet file, or a database table as ADDRESS#TABLE.",
     ),
     dataset: str = _DATASET,
     rows: list[str] = typer.Option(  # noqa: B008
         [],
         "--rows",
         metavar="DATA",
-        help="The rows of an earlier epoch, a file or ADDRESS#TABLE, so that all its row keys can be compared; may be "
-        "repeated (default: the file that it was opened from, if that is still there). For epochs whose rows are not "
-        "at hand, the ledger can compare up to 4,096 keys.",
+        help="The rows of an earlier epoch (the rows before an earlier `extend`), as a file or ADDRESS#TABLE; may be "
+        "repeated. The new rows must not occur in them, and all row keys are compared. Default: the file from which "
+        "that epoch was opened, if it is still there. Without these rows, the ledger can compare up to 4,096 keys of "
+        "that epoch.",
     ),
-    row_key: str = typer.Option(None, "--row-key", help="The column that identifies the person behind each row."),
+    row_key: str = typer.Option(
+        None, "--row-key", help="The column that identifies the person behind each row, such as a patient's id."
+    ),
     engine: str = typer.Option(
         None,
         "--engine",
         help="The engine that reads the new rows: polars, duckdb, postgres, spark or ibis (default: chosen by the "
-        "source).",
+        "type of the data source).",
     ),
-    table: str = typer.Option(None, "--table", help="The table of a database with the new rows."),
+    table: str = typer.Option(None, "--table", help="If the new rows are in a database: the name of their table."),
     schema: str = typer.Option(
         None,
         "--schema",
         metavar="COLUMNS",
-        help="The columns of the new rows with their kinds: 'age integer, pay number not null' (default: those of the "
-        "guard, in any order).",
+        help="The columns of the new rows, each with its type, e.g. 'age integer, pay number not null' (default: the "
+        "columns of the guard, in any order).",
     ),
     name: str = typer.Option(
-        None, "--name", help="With a server: the name of the new data set (default: the file's name)."
+        None,
+        "--name",
+        help="With a server: the name of the data set with the new rows (default: the name of the file).",
     ),
     as_json: bool = _JSON,
 ) -> None:
-    """Open the next epoch of a guard: new rows, the same policy, a fresh budget, one history."""
+    """Add new rows to a guard as its next epoch. The epoch has the guard's policy and a full budget of its own. All
+    epochs are recorded in one history.
+    """
     from holdfast.guard import epochs
 
     refuse_swapped(ledger, new_rows)
@@ -434,12 +480,14 @@ def _notes(row_key: str | None, numbered: bool, found: dict[str, Any]) -> list[s
 
 
 def list_(ledger: str = _LEDGER, as_json: bool = _JSON) -> None:
-    """List the guards of a ledger; with a server, the guards that the token may use."""
+    """List the guards of a ledger. With a server, list the guards that the access token may use."""
     _list(described(ledger), as_json)
 
 
 def show(ledger: str = _LEDGER, dataset: str = _DATASET, as_json: bool = _JSON) -> None:
-    """Show a guard: its policy, status, progress and remaining budget."""
+    """Show a guard: its policy, its status (such as open or paused), how many questions were asked, and the remaining
+    budget.
+    """
     if dataset is None:
         facts = described(ledger)
         if len(facts) != 1:
@@ -454,13 +502,15 @@ def show(ledger: str = _LEDGER, dataset: str = _DATASET, as_json: bool = _JSON) 
 def log(
     ledger: str = _LEDGER,
     dataset: str = _DATASET,
-    last: int = typer.Option(20, "--last", help="How many entries to show, counted from the end."),
+    last: int = typer.Option(20, "--last", help="Number of entries to show, the latest ones."),
     analyst: str = typer.Option(
-        None, "--analyst", help="Show only this analyst's entries (default: all entries that you may see)."
+        None, "--analyst", help="Show only the entries of this analyst (default: all entries that you may see)."
     ),
     as_json: bool = _JSON,
 ) -> None:
-    """Show the last entries of the ledger. On a server, an analyst sees only their own entries."""
+    """Show the last entries of a guard's ledger, such as questions and answers. On a server, an analyst sees only their
+    own entries.
+    """
     last = arguments.whole("--last", last, at_least=1)
     with stewarded(ledger, dataset) as guard:
         entries = guard.latest(last, analyst)
@@ -474,11 +524,13 @@ def log(
 def override(
     ledger: str = _LEDGER,
     policy: Path = _NEW_POLICY,
-    reason: str = typer.Option(..., "--reason", help="The reason; it is recorded in the ledger."),
+    reason: str = typer.Option(..., "--reason", help="The reason, as a text. The ledger records it."),
     dataset: str = _DATASET,
     as_json: bool = _JSON,
 ) -> None:
-    """Replace the policy of a guard. What was spent stays spent, and later answers are marked as not certified."""
+    """Replace the policy of a guard. The budget that was spent stays spent, and all later answers are marked as not
+    certified.
+    """
     from holdfast.guard.policy import Policy
 
     replacement = Policy.from_dict(read_policy(policy))
@@ -491,10 +543,16 @@ def close(
     ledger: str = _LEDGER,
     dataset: str = _DATASET,
     reason: str = _REASON,
-    yes: bool = typer.Option(False, "--yes", help="Do not ask for confirmation. Needed where there is no terminal."),
+    yes: bool = typer.Option(
+        False,
+        "--yes",
+        help="Close the guard without asking for confirmation. Needed if the command does not run in a terminal.",
+    ),
     as_json: bool = _JSON,
 ) -> None:
-    """Close a guard forever: it never answers again. Asks for confirmation. The ledger records this with its reason."""
+    """Close a guard forever: it never answers a question again. The command asks for confirmation. The ledger records
+    this with its reason.
+    """
     with stewarded(ledger, dataset) as guard:
         if not yes:
             _confirm_closing(_name(guard.describe()))
@@ -519,7 +577,7 @@ def _status(status: Any, words: str) -> Any:
             guard.set_status(status, reason)
             _print(guard.describe(), as_json)
 
-    change.__doc__ = f"{words} The ledger records this with its reason."
+    change.__doc__ = f"{words} The ledger records this change and its reason."
     return change
 
 

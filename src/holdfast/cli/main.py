@@ -59,7 +59,8 @@ def build() -> typer.Typer:
     """Return the application with every command registered."""
     app = typer.Typer(
         name="holdfast",
-        help="Keeps a data set behind a guard and answers adaptively chosen questions so that every answer stays true.",
+        help="Answer questions about a data set so that all answers stay valid together, even if each question "
+        "depends on earlier answers. The data set is kept behind a guard, which records every question.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,

@@ -8,8 +8,15 @@ import typer
 
 from holdfast.cli import ledgers
 
-_LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(None, help="The data: a file, or ADDRESS#TABLE; with a server, the guard's name.")
+_LEDGER = typer.Argument(
+    ...,
+    help="The ledger, in which the guard's questions are recorded: a file or a postgresql:// address. Or the "
+    "http(s):// address of a server.",
+)
+_SAMPLE = typer.Argument(
+    None,
+    help="The guarded data set: a file, or a database table as ADDRESS#TABLE. With a server, the name of the guard.",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -21,24 +28,33 @@ def mcp(
     ledger: str = _LEDGER,
     sample: str = _SAMPLE,
     analyst: str = typer.Option(
-        None, "--analyst", help="With a ledger: the analyst's name under which the agent asks (default: analyst)."
+        None,
+        "--analyst",
+        help="With a ledger: the name under which the agent's questions are recorded (default: analyst).",
     ),
-    label: str = typer.Option(None, "--label", help="The column that submitted rules predict."),
+    label: str = typer.Option(
+        None, "--label", help="The column that is predicted by rules that the agent submits to a leaderboard."
+    ),
     files: Path = typer.Option(  # noqa: B008
-        None, "--files", help="A folder whose files the agent may submit to a leaderboard, by file name."
+        None,
+        "--files",
+        help="A folder of files with predictions or models. The agent may submit these files, and no others, to "
+        "a leaderboard.",
     ),
     practice: bool = typer.Option(
         False,
         "--practice",
-        help="Practice: answer from made-up rows of the declared schema, at no cost. Answers are marked as practice.",
+        help="Let the agent practise at no cost: answers are computed from made-up rows of the declared schema, not "
+        "from the data, and are marked as practice.",
     ),
-    public_key: str = typer.Option(None, "--public-key", help="With a server: the key that must sign its receipts."),
+    public_key: str = typer.Option(
+        None, "--public-key", help="With a server: the public key that must have signed the receipt of each answer."
+    ),
 ) -> None:
-    """Offer a guard to an AI agent as tools: describe, estimate, ask, sql, practice, submit,
-    remaining.
+    """Let an AI agent ask a guard, by these tools: describe, estimate, ask, sql, practice, submit, remaining.
 
-    The agent's program starts this command and speaks to it over standard input and output (Model Context Protocol).
-    The token of a server is read from the environment variable HOLDFAST_TOKEN.
+    The agent's program starts this command and communicates with it over standard input and output (Model Context
+    Protocol). The access token of a server is read from the environment variable HOLDFAST_TOKEN.
     """
     from holdfast.server.agents import stdio
     from holdfast.server.agents.tools import Tools

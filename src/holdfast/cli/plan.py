@@ -29,40 +29,62 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(
-    rows: str = typer.Argument(None, help="The same as --n.", show_default=False),
-    number: str = typer.Argument(None, metavar="QUESTIONS", help="The same as --questions.", show_default=False),
-    n: int | None = typer.Option(None, "--n", help="Rows in the holdout; leave out to see how many are needed."),
+    rows: str = typer.Argument(None, help="Number of rows in the holdout, the same as --n.", show_default=False),
+    number: str = typer.Argument(
+        None, metavar="QUESTIONS", help="Total number of questions, the same as --questions.", show_default=False
+    ),
+    n: int | None = typer.Option(
+        None,
+        "--n",
+        help="Number of rows in the holdout. Leave it out, and give --half-width, to see how many rows are needed.",
+    ),
     questions: int | None = typer.Option(
         None, "--questions", help="Total number of questions, fixed in advance. [default: 1000]", show_default=False
     ),
     failures: int = typer.Option(
-        None, "--failures", help="Failed checks to plan for; later answers stay valid.  [default: 10]"
+        None,
+        "--failures",
+        help="Number of failed checks (guesses that the holdout corrects) to plan for. Answers after them are "
+        "still valid. [default: 10]",
     ),
     confidence: float = typer.Option(
-        0.95, "--confidence", help="Probability that all certified answers are right together."
+        0.95,
+        "--confidence",
+        help="Probability with which all certified intervals together contain the population values.",
     ),
     half_width: float = typer.Option(
-        None, "--half-width", help="The half-width to reach; shows which methods and how many rows reach it."
+        None,
+        "--half-width",
+        help="The half-width that intervals should have. Shows which methods reach it, and how many rows they need.",
     ),
     span: tuple[float, float] = typer.Option(
-        (0.0, 1.0), "--range", metavar="LOW HIGH", help="The range that the value of each row lies in."
+        (0.0, 1.0),
+        "--range",
+        metavar="LOW HIGH",
+        help="The smallest and the largest possible value of a row, e.g. 0 1.",
     ),
     guess: float = typer.Option(
         None,
         "--guess",
         help="The value that the means are expected to have, e.g. 0.95. Intervals are narrower near 0 and 1.",
     ),
-    no_guess: bool = typer.Option(False, "--no-guess", help="No guesses will be available: recommend without them."),
+    no_guess: bool = typer.Option(
+        False, "--no-guess", help="Recommend among the methods that need no guess of each answer from other rows."
+    ),
     binary: bool = typer.Option(
-        False, "--binary", help="Declare that every value is one of the two ends of the range."
+        False, "--binary", help="Declare that every row has one of the two end values of the range, such as 0 or 1."
     ),
     workflow: str = typer.Option(
-        None, "--workflow", help="Plan a way of working: fixed, rounds, checks, contest or pairs; needs --n."
+        None,
+        "--workflow",
+        help="Plan a whole way of working: fixed (a list of candidates), rounds (of search), checks, contest or "
+        "pairs (of models). Needs --n.",
     ),
     candidates: int = typer.Option(
         None,
         "--candidates",
-        help="With --workflow: number of candidates in a list, a round or the final; for pairs, number of models.",
+        help="With --workflow: the number of candidates in the list (fixed), in a round (rounds) or in the final "
+        "(checks); for pairs, the number of models.",
     ),
     rounds: int = typer.Option(
         None, "--rounds", help="With --workflow rounds: number of rounds of search.  [default: 5]"
@@ -76,26 +98,33 @@ def plan(
     reserve: float = typer.Option(
         None,
         "--reserve",
-        help="With --workflow rounds, checks or contest: the part of the rows that is kept for the final.",
+        help="With --workflow rounds, checks or contest: the part of the rows that is kept for the final, e.g. 0.5.",
     ),
     rule: str = typer.Option(
         None,
         "--rule",
-        help="With --workflow contest: the rule of its leaderboard: open, ladder or checked. [default: open]",
+        help="With --workflow contest: the leaderboard's rule, which decides what is shown of a score: open, ladder "
+        "or checked. [default: open]",
     ),
     study: Path = typer.Option(  # noqa: B008
-        None, "--study", help="Plan the guard of a study: a TOML file that lists the intended questions."
+        None,
+        "--study",
+        help="Find the best policy for a study. The TOML file lists the questions that the study will ask.",
     ),
     save: Path = typer.Option(  # noqa: B008
-        None, "--save", help="With --study: write the policy there, for `holdfast guard open --policy`."
+        None, "--save", help="With --study: write the policy to this file, for `holdfast guard open --policy`."
     ),
-    plot: Path = typer.Option(None, "--plot", help="Draw half-widths against questions: .svg, .png, .html or .json."),  # noqa: B008
+    plot: Path = typer.Option(  # noqa: B008
+        None,
+        "--plot",
+        help="Draw the half-width against the number of questions to this file: .svg, .png, .html or .json.",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Compare what every kind of holdout guarantees, with the recommended one first. With --workflow, plan a whole
-    way of working and compare it with the best valid alternative on the same rows. With --study, find the policy that
-    answers a list of intended questions with the narrowest intervals. The exit status is 3 if no method reaches the
-    half-width that was asked for.
+    """Compare the interval widths that each kind of holdout guarantees, with the recommended kind first. With
+    --workflow, plan a whole way of working and compare it with the best valid alternative on the same rows. With
+    --study, find the policy of a guard that answers a list of intended questions with the narrowest intervals. The exit
+    status is 3 if no method reaches the half-width that was asked for.
     """
     if n is not None and number is None:  # the rows have their option, so the one number counts questions
         rows, number = None, rows

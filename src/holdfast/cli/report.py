@@ -10,12 +10,14 @@ import typer
 
 from holdfast.cli import ledgers, output
 
-_SERVER = typer.Argument(..., help="The server's http(s):// address; the token comes from HOLDFAST_TOKEN.")
+_SERVER = typer.Argument(
+    ..., help="The server's http(s):// address. The access token is read from the environment variable HOLDFAST_TOKEN."
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Upload and list audit reports on a server.", no_args_is_help=True)
+    group = typer.Typer(help="Upload the reports of `holdfast audit` to a server, and list them.", no_args_is_help=True)
     group.command("upload")(upload)
     group.command("list")(list_)
     app.add_typer(group, name="report")
@@ -23,12 +25,18 @@ def register(app: typer.Typer) -> None:
 
 def upload(
     server: str = _SERVER,
-    file: Path = typer.Argument(..., help="The .json file that `holdfast audit` wrote next to its HTML report."),  # noqa: B008
+    file: Path = typer.Argument(  # noqa: B008
+        ..., help="The .json file of the report; `holdfast audit` writes it next to the HTML report."
+    ),
     name: str = typer.Option(None, "--name", help="The report's name on the server (default: the file's name)."),
-    publish: bool = typer.Option(False, "--publish", help="Publish the report to all analysts immediately."),
+    publish: bool = typer.Option(
+        False, "--publish", help="Show the report to all analysts immediately (default: only stewards can read it)."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Upload an audit's report to a server (for stewards). Uploading the same report again changes nothing."""
+    """Upload the report of a `holdfast audit` to a server (for stewards, who manage the data). Uploading the same
+    report again changes nothing.
+    """
     with ledgers.at_server(server) as connection:
         published = connection.upload_report(name or named(file), file, publish=publish)
         where = f"{connection.url}/reports/{published['id']}"
@@ -43,7 +51,7 @@ def list_(
     server: str = _SERVER,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """List the audit reports that this token may read."""
+    """List the audit reports on a server that the access token may read."""
     with ledgers.at_server(server) as connection:
         reports = connection.reports()
     if as_json:

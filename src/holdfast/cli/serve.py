@@ -34,13 +34,17 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     folder: Path = typer.Option(  # noqa: B008
-        None, "--folder", help="The folder for uploads and the ledger (default: holdfast-server)."
+        None,
+        "--folder",
+        help="The folder in which the server keeps uploaded data and the ledger (default: holdfast-server).",
     ),
     ledger: str = typer.Option(
-        None, "--ledger", help="A SQLite file or a postgresql:// address; by default a file in --folder."
+        None, "--ledger", help="The ledger: a SQLite file or a postgresql:// address (default: a file in --folder)."
     ),
     signing_key: Path = typer.Option(  # noqa: B008
-        None, "--signing-key", help="The file with the signing key; created if it does not exist."
+        None,
+        "--signing-key",
+        help="The file with the key that signs the ledger's entries. It is created if it does not exist.",
     ),
     host: str = typer.Option(None, "--host", help="Address to listen on (default: loopback, this machine only)."),
     port: int = typer.Option(None, "--port", help="Port to listen on (default: 8321)."),
@@ -60,15 +64,22 @@ def serve(
         help="A data source that stewards may register: FILE, FILE.duckdb#TABLE or postgresql://...#TABLE; may be "
         "repeated.",
     ),
-    open_metrics: bool = typer.Option(None, "--open-metrics/--closed-metrics", help="Show /metrics without a token."),
-    new_steward: bool = typer.Option(False, "--new-steward", help="Also create a new token for a steward."),
+    open_metrics: bool = typer.Option(
+        None,
+        "--open-metrics/--closed-metrics",
+        help="Show the monitoring page /metrics to anyone, without a token (default: a token is needed).",
+    ),
+    new_steward: bool = typer.Option(
+        False, "--new-steward", help="Create one more access token for a steward and show it."
+    ),
     token_file: Path = typer.Option(  # noqa: B008
-        None, "--token-file", help="Write the new token to this file instead of printing it."
+        None, "--token-file", help="Write a newly created steward's token to this file instead of printing it."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Serve guards over HTTP. Every option can also be set by an environment variable, such as HOLDFAST_SERVER_PORT.
-    The first start creates a steward's token and shows it once. Use a reverse proxy for TLS; see the documentation.
+    """Start a server that offers guarded data sets over HTTP. Every option can also be set by an environment variable,
+    such as HOLDFAST_SERVER_PORT. The first start creates an access token for a steward (who manages the data) and shows
+    it once. Use a reverse proxy for TLS; the documentation says how.
     """
     given: dict[str, Any] = {
         "folder": folder,

@@ -55,35 +55,55 @@ def register(app: typer.Typer) -> None:
 
 
 def simulate(
-    analyst: str = typer.Option("greedy", "--analyst", help="The analyst to simulate; `--list` shows their names."),
+    analyst: str = typer.Option(
+        "greedy",
+        "--analyst",
+        help="The simulated analyst, who decides which questions are asked; `--list` shows all names.",
+    ),
     against: str = typer.Option(
-        "reusable-holdout", "--against", help="The method to simulate, or `all`; `--list` shows their names."
+        "reusable-holdout",
+        "--against",
+        help="The method that answers the analyst's questions, or `all` to compare all methods; `--list` shows "
+        "all names.",
     ),
     n: int = typer.Option(
-        1000, "--n", help="Number of guarded rows. The simulated analyst also has as many training rows."
+        1000, "--n", help="Number of holdout rows. The simulated analyst has the same number of training rows."
     ),
     questions: int = typer.Option(
-        300, "--questions", help="Number of planned questions; the analyst asks all of them unless refused."
+        300,
+        "--questions",
+        help="Number of questions that are planned. The analyst asks all of them, unless the method refuses one.",
     ),
     failures: int = typer.Option(
         None,
         "--failures",
-        help="Number of checks that may fail (default: 10, or the number of questions if that is smaller).",
+        help="Number of failed checks that the method plans for (default: 10, or the number of questions if that is "
+        "smaller).",
     ),
     confidence: float = typer.Option(
-        0.95, "--confidence", help="Probability that all intervals of a run hold together."
+        0.95,
+        "--confidence",
+        help="Probability with which all intervals of a run together contain the population values.",
     ),
-    runs: int = typer.Option(200, "--runs", help="Number of simulated analyses, each on a fresh sample."),
-    seed: int = typer.Option(1, "--seed", help="Seed of the simulation."),
-    workers: int = typer.Option(0, "--workers", help="Number of processes; 0 means one per core for long simulations."),
+    runs: int = typer.Option(200, "--runs", help="Number of simulated runs, each on newly drawn rows."),
+    seed: int = typer.Option(1, "--seed", help="Seed of the simulation's random numbers."),
+    workers: int = typer.Option(
+        0,
+        "--workers",
+        help="Number of processes. 0 (the default) means one per processor core for a long simulation and one "
+        "process for a short one.",
+    ),
     plot: Path = typer.Option(  # noqa: B008
-        None, "--plot", help="Draw the proportion of each interval that was used: .svg, .png, .html or .json."
+        None,
+        "--plot",
+        help="Draw the largest error of each method, as a part of the half-width of its interval, to this file: "
+        ".svg, .png, .html or .json.",
     ),
     listing: bool = typer.Option(False, "--list", help="List the names of the analysts and the methods."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Simulate an analyst who uses a holdout, and report how often all intervals of a run contain the population values
-    and how far off the answers are.
+    """Simulate an analyst who asks a holdout one question after another. Reports how often all intervals of a run
+    contain the population values, and how large the errors of the answers are.
     """
     from holdfast.core.processes import cores
     from holdfast.simulation.analysts import analyst as find_analyst

@@ -10,10 +10,19 @@ from holdfast.cli import ledgers, output
 from holdfast.cli.ask import guarantee_words
 from holdfast.errors import BudgetExhausted
 
-_LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The data: a file, or ADDRESS#TABLE; with a server, the guard's name.")
+_LEDGER = typer.Argument(
+    ...,
+    help="The ledger, in which the guard's questions are recorded: a file or a postgresql:// address. Or the "
+    "http(s):// address of a server.",
+)
+_SAMPLE = typer.Argument(
+    ...,
+    help="The guarded data set: a file, or a database table as ADDRESS#TABLE. With a server, the name of the guard.",
+)
 _STATEMENT = typer.Argument(
-    ..., help="One select with avg, count, sum, median, quantile or corr; the table may have any name."
+    ...,
+    help="One SQL select with avg, count, sum, median, quantile or corr. The table always means the guarded "
+    "data, whatever its name in the statement.",
 )
 
 
@@ -32,23 +41,30 @@ def sql(
     key: str = typer.Option(
         None,
         "--key",
-        help="Idempotency key: a retry with the same key counts as the same question, answered and paid once.",
+        help="Idempotency key, a text of your choice: if you repeat the command with the same key, for example after "
+        "a lost connection, the statement is answered and charged only once.",
     ),
     spend: str = typer.Option(
-        None, "--spend", metavar="COST", help="The privacy cost of each of its questions, pure-dp:EPSILON or zcdp:RHO."
+        None,
+        "--spend",
+        metavar="COST",
+        help="The privacy cost of each question that the statement asks: pure-dp:EPSILON or zcdp:RHO.",
     ),
     practice: bool = typer.Option(
         False,
         "--practice",
-        help="Practice: answer at no cost from made-up rows of the declared schema. The answer is marked as practice.",
+        help="Practise at no cost: the answer is computed from made-up rows of the declared schema, not from the "
+        "data, and is marked as practice.",
     ),
-    explain: bool = typer.Option(False, "--explain", help="Only show what the statement would cost. Nothing is asked."),
+    explain: bool = typer.Option(
+        False, "--explain", help="Show only what the statement would cost, without asking it."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Ask in SQL: averages, counts, sums, medians, quantiles and correlations, with where and group by.
+    """Ask a guard in SQL: averages, counts, sums, medians, quantiles and correlations, with where and group by.
 
-    Ranges and categories are those that the guard's policy declares. A statement that cannot be answered is refused
-    with the reason and the nearest question that can be asked; nothing is spent then.
+    The ranges of numbers and the categories of columns are those that the guard's policy declares. If a statement
+    cannot be answered, it is refused with the reason and the nearest question that can be asked, and nothing is spent.
     """
     from holdfast.inference.after_looking.spent import parse
 

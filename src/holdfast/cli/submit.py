@@ -17,21 +17,31 @@ if TYPE_CHECKING:
     from holdfast.guard.contest import Contest, ContestPlace
     from holdfast.guard.leaderboard import Leaderboard, Place
 
-_LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The rows: a file, or ADDRESS#TABLE; with a server, the guard's name.")
+_LEDGER = typer.Argument(
+    ...,
+    help="The ledger, in which the guard's questions are recorded: a file or a postgresql:// address. Or the "
+    "http(s):// address of a server.",
+)
+_SAMPLE = typer.Argument(
+    ...,
+    help="The rows with the hidden labels: a file, or a database table as ADDRESS#TABLE. With a server, the name of "
+    "the guard.",
+)
 _FILE = typer.Argument(
-    ..., help="Predictions: .csv, .parquet or .json with the row keys and a column `prediction`; or an .onnx model."
+    ...,
+    help="The predictions: a .csv, .parquet or .json file with the row keys and a column `prediction`. Or a "
+    "model as an .onnx file.",
 )
 _BOARD = typer.Option(None, "--board", help="The name of the leaderboard; may be left out if there is only one.")
 _DATASET = typer.Option(
     None,
     "--dataset",
-    help="Which data set, if there are several: the beginning of its fingerprint; with a server, the guard's name or "
-    "id.",
+    help="Which data set, if there are several: the first characters of its fingerprint (`holdfast guard list` shows "
+    "fingerprints). With a server, the guard's name or id.",
 )
 _MARKED = frozenset("\\`*_{}[]()<>#+!|&~@:/")
 _OUT = typer.Option(
-    None, "--out", help="Write the result of the latest final to this .json or .html file, signature included."
+    None, "--out", help="Write the signed result of the contest's latest final to this file (.json or .html)."
 )
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 
@@ -58,19 +68,23 @@ def submit(
     guess: float = typer.Option(
         None,
         "--guess",
-        help="On a leaderboard with the rule 'intervals': the score that you expect, from rows of your own.",
+        help="For a leaderboard with the rule 'intervals': the score that you expect, computed on rows of your own.",
     ),
     tolerance: float = typer.Option(
         None,
         "--tolerance",
-        help="Tolerance: how near the population value a passed guess is (default: 2.5 times the half-width).",
+        help="With --guess: a guess that passes is certified to be within this distance of the population value "
+        "(default: 2.5 times the half-width of the interval).",
     ),
     name: str = typer.Option("", "--name", help="The submission's name on the leaderboard."),
     output_name: str = typer.Option(
         None, "--output", help="For an ONNX model: the name of the output that holds the prediction."
     ),
     entry: int = typer.Option(
-        None, "--entry", help="For an ONNX model: which entry of that output to use, where each row has several."
+        None,
+        "--entry",
+        help="For an ONNX model with several outputs per row, such as class probabilities: the position (from 0) "
+        "of the entry to use as the prediction.",
     ),
     analyst: str = typer.Option(
         None, "--analyst", help="With a ledger: the name of the analyst who submits (default: analyst)."
@@ -78,23 +92,27 @@ def submit(
     key: str = typer.Option(
         None,
         "--key",
-        help="Idempotency key: a retry with the same key counts as the same submission, scored and paid once.",
+        help="Idempotency key, a text of your choice: if you repeat the command with the same key, for example after "
+        "a lost connection, the submission is scored and charged only once.",
     ),
     wait: float = typer.Option(
         None,
         "--wait",
         metavar="SECONDS",
-        help="With a server: how long to try again while it is busy or restarting; a ledger needs no waiting.",
+        help="With a server: the number of seconds for which to try again while the server is busy or restarting.",
     ),
     comment_file: Path = typer.Option(  # noqa: B008
         None,
         "--comment-file",
         metavar="FILE",
-        help="Write the score and the leaderboard, or why the submission was refused, to this file, as Markdown.",
+        help="Write the score and the leaderboard to this file as Markdown, or the reason if the submission was "
+        "refused.",
     ),
     as_json: bool = _JSON,
 ) -> None:
-    """Have predictions, or a model, scored against hidden labels. The same submission again is free."""
+    """Submit predictions, or a model, to a leaderboard, which scores them against hidden labels. Repeating the same
+    submission is free.
+    """
     if comment_file is not None and not comment_file.parent.is_dir():
         raise InvalidParameter(f"--comment-file must be in a folder that is there; {comment_file.parent} is not")
     try:
@@ -123,7 +141,7 @@ def leaderboard(
     ),
     as_json: bool = _JSON,
 ) -> None:
-    """Show a leaderboard; overlapping intervals are ties."""
+    """Show a leaderboard. Two submissions whose intervals overlap count as tied."""
     with stewarded(ledger, dataset) as guard:
         places = guard.leaderboard(board, every=every)
     if as_json:
@@ -163,7 +181,7 @@ def contest(
     out: Path = _OUT,
     as_json: bool = _JSON,
 ) -> None:
-    """Show the state of a contest, what its host should know while the budget lasts, and the results of its finals."""
+    """Show a contest to its host: its state, the budget that is left, warnings, and the results of its finals."""
     with stewarded(ledger, dataset) as guard:
         found = guard.contest(board)
     if out is not None:

@@ -25,31 +25,43 @@ if TYPE_CHECKING:
 
 
 def all_pairs(
-    files: list[Path] = typer.Argument(..., help="CSV or Parquet files with the same columns, read one after another."),  # noqa: B008
+    files: list[Path] = typer.Argument(  # noqa: B008
+        ..., help="CSV or Parquet files with the same columns; the rows of all files are tested together."
+    ),
     categories: Path = typer.Option(  # noqa: B008
-        ..., "--categories", help='JSON: columns and their declared categories, {"sex": ["Female", "Male"], ...}.'
+        ...,
+        "--categories",
+        help='A JSON file with the columns and the categories of each: {"sex": ["Female", "Male"], ...}.',
     ),
     other: str = typer.Option(
         None,
         "--other",
-        help="The category that missing and undeclared values are counted in, in each column that declares it. Other "
-        "columns refuse such values.",
+        help="Count missing and undeclared values in this category, in each column that declares it. In all other "
+        "columns such values are refused.",
     ),
     rho: float = typer.Option(
-        ..., "--rho", help="The zero-concentrated privacy (rho) that all pairs together may spend."
+        ...,
+        "--rho",
+        help="The privacy budget rho of zero-concentrated differential privacy (zCDP) for all pairs together.",
     ),
-    method: str = typer.Option("projected", "--method", help="A method of `independence` that takes Gaussian noise."),
+    method: str = typer.Option(
+        "projected",
+        "--method",
+        help="The method of each test: one of the methods of `holdfast test independence` that use Gaussian noise.",
+    ),
     alpha: float = typer.Option(
-        0.05, "--alpha", help="The level for all pairs together (familywise), by Holm's method."
+        0.05, "--alpha", help="The significance level for all pairs together (familywise error rate, by Holm's method)."
     ),
     merge: float = typer.Option(
-        0.1, "--merge", help="The part of rho that is spent on finding rare categories to merge; 0 merges none."
+        0.1,
+        "--merge",
+        help="The part of rho that is spent on finding rare categories, which are then merged; with 0 none are merged.",
     ),
     top: int = typer.Option(20, "--top", help="How many pairs to print; --json prints all."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Test the independence of every pair of columns under one privacy budget rho; p-values are corrected by Holm's
-    method.
+    """Test the independence of every pair of columns. All pairs share one privacy budget rho, and p-values are
+    corrected by Holm's method.
     """
     from holdfast.inference.private_tests import all_pairs as run
 
@@ -103,28 +115,43 @@ def which(
         None, "--d", help="Plan a goodness-of-fit test with this many cells and a uniform null hypothesis."
     ),
     p0: str = typer.Option(
-        None, "--p0", help="Plan a goodness-of-fit test with these null probabilities: 1/2,1/6,1/6,1/6."
+        None, "--p0", help="Plan a goodness-of-fit test with these null probabilities, e.g. 1/2,1/6,1/6,1/6."
     ),
     p1: str = typer.Option(
-        None, "--p1", help="Probabilities of the alternative (default: the alternative that is hardest to detect)."
+        None,
+        "--p1",
+        help="For a goodness-of-fit test: the cell probabilities of the alternative (default: among the "
+        "alternatives of size --effect, the one that is hardest to detect).",
     ),
     shape: str = typer.Option(
-        None, "--shape", help="Plan a test of independence in a table of this many rows and columns: 3,4."
+        None, "--shape", help="Plan a test of independence in a table with this many rows and columns, e.g. 3,4."
     ),
     table: str = typer.Option(
-        None, "--table", help="Plan a test of independence under these cell probabilities: '0.26,0.24;0.24,0.26'."
+        None,
+        "--table",
+        help="Plan a test of independence; the alternative has these cell probabilities, row by row, e.g. "
+        "'0.26,0.24;0.24,0.26'.",
     ),
-    effect: float = typer.Option(0.1, "--effect", help="Cohen's w of the alternative: .1 small, .3 medium, .5 large."),
-    rho: float = typer.Option(None, "--rho", help="The zero-concentrated privacy (rho) to spend."),
-    epsilon: float = typer.Option(None, "--epsilon", help="The pure differential privacy to spend."),
+    effect: float = typer.Option(
+        0.1, "--effect", help="The size of the alternative as Cohen's w: 0.1 is small, 0.3 medium, 0.5 large."
+    ),
+    rho: float = typer.Option(
+        None, "--rho", help="The privacy budget rho of zero-concentrated differential privacy (zCDP)."
+    ),
+    epsilon: float = typer.Option(None, "--epsilon", help="The privacy budget epsilon of pure differential privacy."),
     alpha: float = typer.Option(0.05, "--alpha", help="The significance level."),
     target: float = typer.Option(
-        None, "--target", help="Also show how many records, and which budget, this power needs."
+        None,
+        "--target",
+        help="The power to reach, e.g. 0.8: also show how many records, and which privacy budget, a test needs to "
+        "reach it.",
     ),
-    plot: Path = typer.Option(None, "--plot", help="Draw power against records: .svg, .png, .html or .json."),  # noqa: B008
+    plot: Path = typer.Option(  # noqa: B008
+        None, "--plot", help="Draw the power against the number of records to this file: .svg, .png, .html or .json."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Compare every applicable test by its power. No record is read and nothing is spent."""
+    """Compare the power of all private tests that fit the setting. No record is read and no privacy is spent."""
     from holdfast.inference.private_tests import which_gof, which_independence
 
     if plot is not None:
@@ -199,18 +226,33 @@ def _show_which(found: WhichTest, plot: Path | None) -> None:
 
 # --- Test -------------------------------------------------------------------------------------------------------------
 
-_FILE = typer.Argument(None, help="A CSV or Parquet file; without it, --counts.")
-_RHO = typer.Option(None, "--rho", help="The zero-concentrated privacy (rho) to spend, with Gaussian noise.")
-_EPSILON = typer.Option(None, "--epsilon", help="The pure differential privacy (epsilon) to spend, with Laplace noise.")
+_FILE = typer.Argument(None, help="A CSV or Parquet file with the records. Leave it out to give --counts instead.")
+_RHO = typer.Option(
+    None,
+    "--rho",
+    help="The privacy budget rho of zero-concentrated differential privacy (zCDP); the noise is Gaussian. Give this "
+    "or --epsilon.",
+)
+_EPSILON = typer.Option(
+    None,
+    "--epsilon",
+    help="The privacy budget epsilon of pure differential privacy; the noise is Laplace. Give this or --rho.",
+)
 _ALPHA = typer.Option(0.05, "--alpha", help="The significance level.")
-_REPLICATES = typer.Option(999, "--m", help="Number of replicates of a Monte Carlo method.")
+_REPLICATES = typer.Option(
+    999, "--m", help="The number of simulated replicates, if the method is a Monte Carlo method."
+)
 _PLOT = typer.Option(
-    None, "--plot", help="Draw the null distribution and where the statistic fell: .svg, .png, .html or .json."
+    None,
+    "--plot",
+    help="Draw the null distribution and the observed statistic to this file: .svg, .png, .html or .json.",
 )
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
-_COUNTS = typer.Option(None, "--counts", help="Counts of the cells: 10,20,30.")
-_TABLE = typer.Option(None, "--counts", help="The counts of a table, row by row: '255,193;301,251'.")
-_COLUMN = typer.Option(None, "--column", help="The column of the file.")
+_COUNTS = typer.Option(None, "--counts", help="The number of records in each cell, e.g. 10,20,30 (instead of a file).")
+_TABLE = typer.Option(
+    None, "--counts", help="The counts of the table, row by row, e.g. '255,193;301,251' (instead of a file)."
+)
+_COLUMN = typer.Option(None, "--column", help="The column of the file whose values are tested.")
 _COLUMNS = typer.Option(
     None,
     "--columns",
@@ -218,38 +260,53 @@ _COLUMNS = typer.Option(
     "rows of the table, the second its columns.",
 )
 _CATEGORIES = typer.Option(
-    None, "--categories", help="The declared categories of the column: a,b,c. They are never read from the records."
+    None,
+    "--categories",
+    help="All categories that the column can have, e.g. a,b,c. They are never read from the records, because that "
+    "would reveal which categories occur.",
 )
 _BOTH = typer.Option(
     [],
     "--categories",
     metavar="A,B,C",
-    help="The declared categories of a column; give the option once for each column, in order.",
+    help="All categories that a column can have. Give the option twice, in the order of --columns.",
 )
 _OTHER = typer.Option(
     None,
     "--other",
-    help="The declared category that missing and undeclared values are counted in. Without it such values are refused.",
+    help="One of the declared categories: missing and undeclared values are counted in it. Without this option such "
+    "values are refused.",
 )
 _OTHERS = typer.Option(
     None,
     "--other",
-    help="The categories that missing and undeclared values of the two columns are counted in, as 'c;y', or "
-    "';y' for the second column alone. Without it such values are refused.",
+    help="For each of the two columns, the category in which missing and undeclared values are counted, e.g. 'c;y', "
+    "or ';y' for the second column alone. In a column without one, such values are refused.",
 )
-_P0 = typer.Option(None, "--p0", help="The null probabilities, 1/2,1/6,1/6,1/6; uniform if not given.")
+_P0 = typer.Option(
+    None, "--p0", help="The cell probabilities under the null hypothesis, e.g. 1/2,1/6,1/6,1/6 (default: uniform)."
+)
 _RANDOMIZER = typer.Option(
     None,
     "--randomizer",
-    help="The randomizer: randomized-response, bit-flip, laplace or gaussian (default: the best one for epsilon).",
+    help="How each person randomizes their own answer: randomized-response, bit-flip, laplace or gaussian (default: "
+    "gaussian with --rho, the best for this number of cells with --epsilon). Must be given with --answers.",
 )
 _ANSWERS = typer.Option(
-    None, "--answers", help="Sums of the randomized answers that people sent, instead of counts to be randomized here."
+    None,
+    "--answers",
+    help="The sums, per cell, of the randomized answers that people sent. Give this instead of a file or "
+    "--counts, whose records are randomized here.",
 )
 _LOCAL_METHOD = typer.Option(
-    None, "--method", help="The method: asymptotic, or monte-carlo (the default with the laplace randomizer)."
+    None,
+    "--method",
+    help="How the null distribution is computed: asymptotic (the default), or monte-carlo (the default with the "
+    "laplace randomizer).",
 )
-_PEOPLE = typer.Option(None, "--n", help="How many people answered; with --answers.")
+_PEOPLE = typer.Option(
+    None, "--n", help="With --answers: the number of people who answered. May be left out with randomized-response."
+)
 
 
 _GROUPS = {
@@ -267,8 +324,8 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
-        help="Run private tests of counts: goodness of fit, independence and association, in the central and the "
-        "local model.",
+        help="Run differentially private tests of counts: goodness of fit, independence and association. Noise is "
+        "added to the counts (central model), or each person randomizes their own answer (local model).",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     tests.command("gof", cls=output.grouped(_GROUPS))(gof)
@@ -293,15 +350,18 @@ def gof(
     method: str = typer.Option(
         None,
         "--method",
-        help="projected (the default with --rho), nonprojected, asymptotic, monte-carlo, monte-carlo-projected (the "
-        "default with --epsilon; its level is exact) or cell-bounds (exact, for tiny levels).",
+        help="The test: projected (the default with --rho), nonprojected, asymptotic, monte-carlo, "
+        "monte-carlo-projected (the default with --epsilon) or cell-bounds (for very small significance levels). The "
+        "last two have an exact level.",
     ),
     alpha: float = _ALPHA,
     m: int = _REPLICATES,
     plot: Path = _PLOT,
     as_json: bool = _JSON,
 ) -> None:
-    """Test whether records follow given probabilities. The number of records is public."""
+    """Test privately whether the values of one column follow given probabilities. The number of records is treated as
+    public.
+    """
     from holdfast.inference import private_tests as pt
 
     _before(plot)
@@ -323,21 +383,30 @@ def independence(
     method: str = typer.Option(
         None,
         "--method",
-        help="projected (the default with --rho), nonprojected, asymptotic, asymptotic-printed, monte-carlo, "
-        "monte-carlo-projected (the default with --epsilon) or cell-bounds (the only one whose level is exact).",
+        help="The test: projected (the default with --rho), nonprojected, asymptotic, asymptotic-printed, "
+        "monte-carlo, monte-carlo-projected (the default with --epsilon) or cell-bounds (the only one whose level is "
+        "exact).",
     ),
     alpha: float = _ALPHA,
     m: int = _REPLICATES,
     public_margins: str = typer.Option(
-        "none", "--public-margins", help="Which margins of the table are public by design: none, rows, columns or both."
+        "none",
+        "--public-margins",
+        help="Which totals of the table (row totals, column totals) are fixed by the design of the study and "
+        "public: none, rows, columns or both.",
     ),
     unit: str = typer.Option(
-        "person", "--unit", help="The unit of privacy: a person, or a swap where both margins are public."
+        "person",
+        "--unit",
+        help="What privacy protects: person (the record of one person), or swap (an exchange between two "
+        "records), which protects less and is for tables with --public-margins both.",
     ),
     plot: Path = _PLOT,
     as_json: bool = _JSON,
 ) -> None:
-    """Test whether rows and columns of a table are independent. The number of records is public."""
+    """Test privately whether two columns (the rows and the columns of a table of counts) are independent. The number of
+    records is treated as public.
+    """
     from holdfast.inference import private_tests as pt
 
     _before(plot)
@@ -351,23 +420,30 @@ def independence(
 def gwas(
     file: Path = _FILE,
     counts: str = typer.Option(
-        None, "--counts", help="Counts of each genotype among cases and controls: '50,30;25,35;25,35'."
+        None,
+        "--counts",
+        help="The counts of cases and controls for each of the three genotypes, e.g. '50,30;25,35;25,35' "
+        "(instead of a file).",
     ),
     columns: str = _COLUMNS,
     categories: list[str] = _BOTH,
     other: str = _OTHERS,
-    rho: float = typer.Option(..., "--rho", help="The zero-concentrated privacy (rho) to spend."),
+    rho: float = typer.Option(
+        ..., "--rho", help="The privacy budget rho of zero-concentrated differential privacy (zCDP)."
+    ),
     method: str = typer.Option(
         "projected",
         "--method",
-        help="The method: projected (noise on the counts) or output-perturbation (noise on the statistic, a weaker "
-        "baseline).",
+        help="Where noise is added: projected (to the counts) or output-perturbation (to the test statistic; a "
+        "baseline with less power).",
     ),
     alpha: float = _ALPHA,
     plot: Path = _PLOT,
     as_json: bool = _JSON,
 ) -> None:
-    """Test association of a genotype (3 rows) with a disease (cases, controls). Group sizes are public by design."""
+    """Test privately whether a genotype (3 rows) is associated with a disease (2 columns: cases and controls). The
+    numbers of cases and of controls are fixed by the design of the study and public.
+    """
     from holdfast.core import arguments
     from holdfast.inference import private_tests as pt
 
@@ -401,7 +477,9 @@ def local_gof(
     plot: Path = _PLOT,
     as_json: bool = _JSON,
 ) -> None:
-    """Test whether a column follows given probabilities, from answers that people randomized themselves."""
+    """Test in the local model of privacy whether a column follows given probabilities: each person's answer is
+    randomized before it is collected.
+    """
     from holdfast.inference.private_tests import local
 
     _before(plot)
@@ -433,8 +511,8 @@ def local_independence(
     plot: Path = _PLOT,
     as_json: bool = _JSON,
 ) -> None:
-    """Test whether two columns are independent, from answers that people randomized themselves (each answer is a pair
-    of categories).
+    """Test in the local model of privacy whether two columns are independent: each person's answer, a pair of
+    categories, is randomized before it is collected.
     """
     from holdfast.inference.private_tests import local
 

@@ -14,13 +14,20 @@ from holdfast.errors import InvalidParameter
 if TYPE_CHECKING:
     from holdfast.client import Connection
 
-_SERVER = typer.Argument(..., help="The server's http(s):// address; the steward's token comes from HOLDFAST_TOKEN.")
+_SERVER = typer.Argument(
+    ...,
+    help="The server's http(s):// address. The steward's access token is read from the environment variable "
+    "HOLDFAST_TOKEN.",
+)
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Issue, list and revoke the tokens of a server (for its stewards).", no_args_is_help=True)
+    group = typer.Typer(
+        help="Issue, list and revoke the access tokens of a server (for its stewards, who manage the data).",
+        no_args_is_help=True,
+    )
     for name, command in (("issue", issue), ("list", list_), ("revoke", revoke)):
         group.command(name)(command)
     app.add_typer(group, name="token")
@@ -28,8 +35,14 @@ def register(app: typer.Typer) -> None:
 
 def issue(
     server: str = _SERVER,
-    name: str = typer.Argument(..., help="The name of the token's owner in policies and ledgers."),
-    role: str = typer.Option("analyst", "--role", help="The role of the token: analyst or steward."),
+    name: str = typer.Argument(
+        ..., help="The name of the person or program that will use the token; policies and ledgers use this name."
+    ),
+    role: str = typer.Option(
+        "analyst",
+        "--role",
+        help="The role of the token: analyst (asks questions) or steward (manages guards and tokens).",
+    ),
     guard: list[str] = typer.Option(  # noqa: B008
         [],
         "--guard",
@@ -39,11 +52,12 @@ def issue(
     expires: str = typer.Option(
         None,
         "--expires",
-        help="When the token expires, e.g. 2030-01-31T12:00Z (default: after the server's token_days, 90 days).",
+        help="When the token expires, e.g. 2030-01-31T12:00Z (default: after the number of days in the server's "
+        "setting token_days, which is 90 unless changed).",
     ),
     as_json: bool = _JSON,
 ) -> None:
-    """Make a token. Its text is shown now and never again."""
+    """Make an access token for a server. Its secret text is shown once, now, and never again."""
     arguments.choice("--role", role, ("analyst", "steward"))
     until = None if expires is None else _moment(expires)
     with ledgers.at_server(server) as connection:
@@ -57,7 +71,7 @@ def issue(
 
 
 def list_(server: str = _SERVER, as_json: bool = _JSON) -> None:
-    """List all tokens. Their secret texts are not shown."""
+    """List all access tokens of a server. Their secret texts are not shown."""
     with ledgers.at_server(server) as connection:
         tokens = connection.tokens()
         names = _names(connection)
@@ -70,10 +84,12 @@ def list_(server: str = _SERVER, as_json: bool = _JSON) -> None:
 
 def revoke(
     server: str = _SERVER,
-    token: str = typer.Argument(..., help="The token's id, as `list` shows it; not its text."),
+    token: str = typer.Argument(
+        ..., help="The token's id, which `holdfast token list` shows (not the secret text of the token)."
+    ),
     as_json: bool = _JSON,
 ) -> None:
-    """Revoke a token immediately. Its earlier questions stay in the ledger."""
+    """Revoke an access token immediately. Questions that were asked with it stay in the ledger."""
     with ledgers.at_server(server) as connection:
         names = _names(connection)  # first: a token that ends itself is told nothing afterwards
         ended = connection.revoke_token(token)

@@ -30,35 +30,60 @@ def register(app: typer.Typer) -> None:
 def verify(
     ledger: str = typer.Argument(
         ...,
-        help="A ledger file, a postgresql:// address, an export in JSON, or the result of a contest (.json or .html); "
-        "with --head, a receipt.",
+        help="What to verify: a ledger (a file, a postgresql:// address or an export in JSON), or the result of a "
+        "contest (.json or .html). With --head: the file with the receipt to verify.",
     ),
     receipt: list[Path] = typer.Option(  # noqa: B008
         [],
         "--receipt",
         metavar="FILE",
-        help="A file with a receipt, or with an answer that contains one; may be repeated.",
+        help="Also check that the ledger has the entry of the receipt in this file. The file may also hold an answer "
+        "that contains its receipt; may be repeated.",
     ),
     head: Path = typer.Option(  # noqa: B008
-        None, "--head", metavar="FILE", help="The published head that the receipt is verified against."
+        None,
+        "--head",
+        metavar="FILE",
+        help="Verify one receipt without the ledger: the file with the signed head (the root of the ledger's "
+        "hash tree) that was published. Needs --proof.",
     ),
-    proof: Path = typer.Option(None, "--proof", metavar="FILE", help="The proof for that receipt and head."),  # noqa: B008
+    proof: Path = typer.Option(  # noqa: B008
+        None,
+        "--proof",
+        metavar="FILE",
+        help="With --head: the file with the proof that the receipt's entry is in the ledger of that head.",
+    ),
     public_key: str = typer.Option(
-        None, "--public-key", help="The public key that must have signed the ledger, 64 hexadecimal digits."
+        None,
+        "--public-key",
+        help="The public key that must have signed what is verified, as 64 hexadecimal digits (default: trust "
+        "the key that is named there).",
     ),
     since: list[Path] = typer.Option(  # noqa: B008
-        [], "--since", metavar="FILE", help="Verify only the entries after this checkpoint."
+        [],
+        "--since",
+        metavar="FILE",
+        help="The file with a checkpoint of an earlier verification: verify only the entries after it.",
     ),
     checkpoint: Path = typer.Option(  # noqa: B008
-        None, "--checkpoint", metavar="FILE", help="Write a signed checkpoint to this file."
+        None,
+        "--checkpoint",
+        metavar="FILE",
+        help="Write a signed checkpoint to this file, so that a later verification can start there with --since. "
+        "Needs --signing-key.",
     ),
     signing_key: Path = typer.Option(  # noqa: B008
-        None, "--signing-key", metavar="FILE", help="The file with the key that signs the checkpoint."
+        None,
+        "--signing-key",
+        metavar="FILE",
+        help="With --checkpoint: the file with the key that signs the checkpoint.",
     ),
     workers: int = typer.Option(None, "--workers", help="Number of processes to use (default: one per processor)."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Check a ledger's chain, arithmetic and receipts, or a contest's result; exit status 1 when something is wrong."""
+    """Verify a ledger (its hash chain, its arithmetic and the receipts of its answers), or the result of a contest. The
+    exit status is 1 if something is wrong.
+    """
     if (head is None) != (proof is None):
         raise InvalidParameter("--head (a published head) and --proof (the proof for it) must be given together")
     if head is not None:

@@ -52,8 +52,8 @@ CandidateList = Annotated[
     Mapping[str, Any],
     CandidatesInput(
         label="Candidates, one per line",
-        help="A candidate, as LABEL=EXPRESSION; repeat the option for each candidate. All are conditions, or all are "
-        "numbers of one range.",
+        help="A candidate, as LABEL=EXPRESSION. Give the option once for each candidate. Either all expressions are "
+        "conditions, or all are numbers with the same range.",
         option="--candidate",
         metavar="LABEL=EXPRESSION",
         placeholder="first: age < 30",
@@ -62,14 +62,16 @@ CandidateList = Annotated[
 SmallerIsBetter = Annotated[
     bool,
     FlagInput(
-        label="Smaller is better", help="The best candidate is the one with the smallest mean, as for an error rate."
+        label="Smaller is better",
+        help="The candidate with the smallest mean is the best, as for an error rate (default: the largest mean).",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class Best(Question):
-    """Ask which of several candidates has the best mean on the rows. Returns its name and, on request, its value.
+    """Ask which of several candidates has the best mean on the rows. The answer is the name of that candidate and, on
+    request, its value.
 
     For a round of a search. The name alone claims nothing, so it spends nothing and does not count among the questions.
     What it shows costs later intervals little where the winner was expected to win. Ask `final` for exact numbers.
@@ -99,8 +101,8 @@ class Best(Question):
         Mapping[str, float] | None,
         GuessesInput(
             label="Your guess for each, one per line",
-            help="Your guess of a candidate's mean, from other rows, as LABEL=NUMBER; may be repeated. Guesses say who "
-            "is expected to win; without them it is the first candidate.",
+            help="Your guess of one candidate's mean, from other rows, as LABEL=NUMBER; may be repeated. The "
+            "candidate with the best guess is the expected winner. Without guesses, the first candidate is.",
             option="--guess",
             metavar="LABEL=NUMBER",
             placeholder="first: 0.3",
@@ -110,8 +112,8 @@ class Best(Question):
         Literal["name", "value"],
         ChoiceInput(
             label="Show",
-            help="What to show: name (the best candidate), or value (also check its guess, which counts as one more "
-            "question; every candidate needs a guess then).",
+            help="What to show: name (only the name of the best candidate), or value (also check the guess of its "
+            "mean, which counts as one more question). With value, every candidate needs a guess.",
             choices={"name": "its name alone", "value": "its name, and whether its guess passes"},
         ),
     ] = "name"

@@ -176,8 +176,8 @@ _WHERE_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Check(Question):
-    """Check a guess of a mean. A pass costs next to nothing; a failure shows a corrected value and widens later
-    intervals.
+    """Check your guess of a mean. If the guess passes, later intervals are hardly affected. If it fails, a corrected
+    value is shown, and later intervals are wider.
 
     Examples
     --------
@@ -199,8 +199,8 @@ class Check(Question):
     guess: Guess
     tolerance: Annotated[
         Tolerance,
-        "Tolerance: how near the population value a passed guess is (default: 2.5 half-widths at the guess, as if "
-        "every row had a value; give a larger one where many are missing).",
+        "A guess that passes is certified to be within this distance of the population value (default: 2.5 "
+        "half-widths of the interval at the guess, as if no value were missing; give a larger tolerance if many are).",
     ] = None
     show: Show = "value"
     low: Low = None
@@ -216,8 +216,8 @@ class Check(Question):
         float | None,
         NumberInput(
             label="Part of the rows that meet it",
-            help="With a condition: roughly which proportion of the rows meets it, by your own knowledge (default: "
-            "1/4). It only sets the default tolerance; the interval never depends on it.",
+            help="With --where: your rough estimate of the proportion of rows that meet the condition (default: "
+            "1/4). It is used only for the default tolerance. The interval does not depend on it.",
             placeholder="0.25",
             above=0,
         ),

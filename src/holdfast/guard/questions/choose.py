@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choose(Question):
-    """Choose which of your submissions take part in the final of a contest. Your latest choice before the final counts.
+    """Choose which of your submissions take part in the final of a contest. If you choose several times before the
+    final, the latest choice counts.
 
     A board takes two of each participant, unless its `finalists` says another number. Name the most important one
     first: where all that were chosen would be too many, it takes part alone. After the deadline of the phase no choice
@@ -54,8 +55,8 @@ class Choose(Question):
         Any,
         NumbersInput(
             label="Submissions",
-            help="The entry numbers of your submissions, the most important one first, separated by commas: at most as "
-            "many as the board takes of each participant (two, unless it says another number).",
+            help="The entry numbers of your submissions, separated by commas, the most important one first. The "
+            "leaderboard sets how many each participant may choose (usually two).",
             argument=True,
         ),
     ]

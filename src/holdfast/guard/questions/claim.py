@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Claim(Question):
-    """Claim that a mean is at least, or at most, a number. The answer is yes or no; a "no" is not evidence against the
-    claim.
+    """Claim that a mean is at least, or at most, a given number. The answer is "yes" (certified) or "no" (not
+    certified). A "no" is not evidence against the claim.
 
     Examples
     --------
@@ -54,11 +54,17 @@ class Claim(Question):
     expression: Expression
     at_least: Annotated[
         float | None,
-        NumberInput(label="The mean is at least", help="Claim that the mean is at least this. Give this or at_most."),
+        NumberInput(
+            label="The mean is at least",
+            help="Claim that the mean is at least this number. Give either at_least or at_most.",
+        ),
     ] = None
     at_most: Annotated[
         float | None,
-        NumberInput(label="Or the mean is at most", help="Claim that the mean is at most this. Give this or at_least."),
+        NumberInput(
+            label="Or the mean is at most",
+            help="Claim that the mean is at most this number. Give either at_most or at_least.",
+        ),
     ] = None
     low: Low = None
     high: High = None

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Close(Question):
-    """End the run: show every earlier answer with its exact value. Nothing more can be asked afterwards.
+    """End the run of a guard and show the exact value of every earlier answer. No more questions can be asked
+    afterwards.
 
     These intervals were certified all along; only showing them was put off. After a close no question is answered,
     noisy ones included. Where analysts share their answers, the steward asks it; where histories are

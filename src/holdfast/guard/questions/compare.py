@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compare(Question):
-    """Compare two expressions on the same rows: the mean of `b` minus `a`.
+    """Compare two expressions on the same rows, by the mean of the difference `b` minus `a`.
 
     Examples
     --------
@@ -53,27 +53,29 @@ class Compare(Question):
 
     b: Annotated[
         str | Mapping[str, Any],
-        ExpressionInput(label="First", help="The row expression that may be larger.", argument=True),
+        ExpressionInput(label="First", help="The row expression B, whose mean may be the larger one.", argument=True),
     ]
     a: Annotated[
         str | Mapping[str, Any],
         ExpressionInput(
-            label="Minus second", help="The row expression it is compared with, of the same range.", argument=True
+            label="Minus second",
+            help="The row expression A, with which B is compared. It must have the same range as B.",
+            argument=True,
         ),
     ]
     margin: Annotated[
         float | None,
         NumberInput(
             label="Claim at least",
-            help="Claim that the mean of B is larger by at least this much (default: 0). For two conditions and a "
-            "margin of 0 it is the exact sign test on the rows where they differ.",
+            help="Claim that the mean of B is larger than the mean of A by at least this much (default: 0). For two "
+            "conditions and a margin of 0, the test is the exact sign test on the rows where the conditions differ.",
         ),
     ] = None
     guess: Annotated[
         float | None,
         NumberInput(
             label="Or your guess of the difference",
-            help="Your guess of the difference, to be checked instead of a margin.",
+            help="Your guess of the difference of the means, B minus A, which is checked instead of a margin.",
             placeholder="0",
         ),
     ] = None
@@ -82,7 +84,9 @@ class Compare(Question):
     low: Low = None
     high: High = None
     default: Default = None
-    where_present: Annotated[WherePresent, "Count only the rows where both expressions are not null."] = False
+    where_present: Annotated[WherePresent, "Leave out the rows where one of the two expressions is null (missing)."] = (
+        False
+    )
     risk: Risk = None
     stake: Stake = None
 

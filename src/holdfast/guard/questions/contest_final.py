@@ -105,7 +105,8 @@ class Finalist:
 
 @dataclass(frozen=True)
 class ContestFinal(Question):
-    """Compare all participants' chosen submissions on reserved rows: exact scores, intervals, ranks. Ends a phase.
+    """Compare the chosen submissions of all participants of a contest on the rows that are reserved for the final.
+    Shows exact scores, intervals and ranks, and ends a phase of the contest.
 
     Every participant takes part with the submissions that they chose last (`choose`), or with one by default. All
     submissions are fixed before the first of the reserved rows is read. It shows the exact score of each with an
@@ -139,7 +140,8 @@ class ContestFinal(Question):
         Literal["best", "latest"],
         ChoiceInput(
             label="Who chose nothing takes part with",
-            help="The submission of a participant who chose none: the one with the best score shown, or the latest.",
+            help="Which submission is compared for a participant who chose none: best (the one with the best score "
+            "that was shown) or latest.",
             choices={"best": "the submission with the best score shown", "latest": "the latest submission"},
         ),
     ] = "best"
@@ -147,7 +149,7 @@ class ContestFinal(Question):
         int,
         NumberInput(
             label="Phase",
-            help="Which phase this final ends, counted from 1. Each phase has its own reserved rows.",
+            help="The number of the phase that this final ends, counted from 1. Each phase has its own reserved rows.",
             at_least=1,
         ),
     ] = 1

@@ -57,8 +57,8 @@ _ROUNDED = 2.0**-26
 
 @dataclass(frozen=True)
 class Correlation(Question):
-    """Pearson's correlation of two bounded numbers: a guess of it is checked without noise; without a guess the answer
-    has noise.
+    """Ask for Pearson's correlation of two numbers with declared ranges. If you give a guess, it is checked without
+    noise. Otherwise the answer has noise.
 
     Examples
     --------
@@ -100,42 +100,47 @@ class Correlation(Question):
         float | None,
         NumberInput(
             label="Your guess",
-            help="Your guess, which is checked without noise. Without it the answer has noise.",
+            help="Your guess of the correlation, from other rows. It is checked without noise. If no guess is given, "
+            "the answer has noise.",
             at_least=-1,
         ),
     ] = None
     tolerance: Annotated[
-        Tolerance, "With a guess: the tolerance, how near the correlation a passed guess is. It must be given then."
+        Tolerance,
+        "Required with a guess: a guess that passes is certified to be within this distance of the correlation.",
     ] = None
     show: Show = "value"
     first_low: Annotated[
         float | None,
         NumberInput(
-            label="First: lowest", help="The smallest value of the first expression; smaller values are clipped to it."
+            label="First: lowest",
+            help="The declared smallest value of the first expression. Smaller values are clipped to it.",
         ),
     ] = None
     first_high: Annotated[
         float | None,
         NumberInput(
-            label="First: highest", help="The largest value of the first expression; larger values are clipped to it."
+            label="First: highest",
+            help="The declared largest value of the first expression. Larger values are clipped to it.",
         ),
     ] = None
     second_low: Annotated[
         float | None,
         NumberInput(
             label="Second: lowest",
-            help="The smallest value of the second expression; smaller values are clipped to it.",
+            help="The declared smallest value of the second expression. Smaller values are clipped to it.",
         ),
     ] = None
     second_high: Annotated[
         float | None,
         NumberInput(
-            label="Second: highest", help="The largest value of the second expression; larger values are clipped to it."
+            label="Second: highest",
+            help="The declared largest value of the second expression. Larger values are clipped to it.",
         ),
     ] = None
     spend: Spend = None
     where: Where = None
-    where_present: Annotated[WherePresent, "Count only the rows where both numbers are not null."] = False
+    where_present: Annotated[WherePresent, "Leave out the rows where one of the two numbers is null (missing)."] = False
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against the schema and the policy."""

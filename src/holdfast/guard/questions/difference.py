@@ -53,8 +53,8 @@ _HALF = math.log(2) + 1e-12
 
 @dataclass(frozen=True)
 class Difference(Question):
-    """The difference of the means of two declared groups: a guess of it is checked without noise; without a guess the
-    answer has noise.
+    """Ask for the difference of the means of two declared groups. If you give a guess, it is checked without noise.
+    Otherwise the answer has noise.
 
     Examples
     --------
@@ -89,7 +89,8 @@ class Difference(Question):
         Sequence[Any],
         CategoriesInput(
             label="Between, with a comma",
-            help="The two categories to compare: the mean of the first minus the mean of the second.",
+            help="The two categories to compare. The answer is the mean of the first group minus the mean of the "
+            "second.",
             of="by",
             metavar="A,B",
         ),
@@ -103,13 +104,14 @@ class Difference(Question):
         float | None,
         NumberInput(
             label="Your guess of the difference",
-            help="Your guess, which is checked without noise. Without it the answer has noise.",
+            help="Your guess of the difference, from other rows. It is checked without noise. If no guess is given, "
+            "the answer has noise.",
         ),
     ] = None
     tolerance: Annotated[
         Tolerance,
-        "Tolerance: how near the population value a passed guess is (default: 2.5 half-widths of groups with a quarter "
-        "of the rows).",
+        "A guess that passes is certified to be within this distance of the population value (default: 2.5 "
+        "half-widths of the interval, as if each group had a quarter of the rows).",
     ] = None
     show: Show = "value"
     spend: Spend = None

@@ -540,7 +540,7 @@ def documented(kind: type) -> str:
     --------
     >>> from holdfast.guard import validate
     >>> documented(validate).splitlines()[5:7]
-    ['condition : str or mapping', '    A row expression that is true or false.']
+    ['condition : str or mapping', '    A condition on one row that is true or false, such as age < 40.']
     """
     text = inspect.cleandoc(kind.__doc__ or "")
     if not fields_of(kind):
@@ -612,7 +612,8 @@ Expression = Annotated[
     str | Mapping[str, Any],
     ExpressionInput(
         label="About each row",
-        help="A row expression; a condition counts as 1 where it holds and as 0 where it does not.",
+        help="A row expression, such as income or age < 30. A condition counts as 1 in rows where it is true and as "
+        "0 in other rows.",
         argument=True,
     ),
 ]
@@ -620,8 +621,8 @@ Guess = Annotated[
     float,
     NumberInput(
         label="Your guess of the mean",
-        help="Your guess of the mean; for a condition, the share of rows for which it holds. It must not come from "
-        "these rows.",
+        help="Your guess of the mean (for a condition, of the proportion of rows for which it is true). It must not "
+        "be computed from these rows.",
         placeholder="0.25",
     ),
 ]
@@ -629,7 +630,8 @@ Tolerance = Annotated[
     float | None,
     NumberInput(
         label="Tolerance",
-        help="Tolerance: how near the population value a passed guess is (default: 2.5 half-widths).",
+        help="A guess that passes is certified to be within this distance of the population value (default: 2.5 "
+        "half-widths of the interval).",
         above=0,
     ),
 ]
@@ -637,20 +639,22 @@ Show = Annotated[
     Literal["value", "bit"],
     ChoiceInput(
         label="If the guess fails, show",
-        help="What a failed check shows: value (the corrected value), or bit (only that it failed, which widens later "
-        "intervals less).",
+        help="What is shown if the guess fails: value (a corrected value), or bit (only that the guess failed, which "
+        "widens later intervals less).",
         choices={"value": "a corrected value", "bit": "nothing else: cheaper for later questions"},
     ),
 ]
 WEIGHT = Group(
     "How sure you are",
-    "What you know from other rows makes answers that come out as expected nearly free for later questions.",
+    "If you say what to expect, from other rows, then an answer that comes out as expected hardly widens later "
+    "intervals.",
 )
 GuessRows = Annotated[
     int | None,
     NumberInput(
         label="Rows that the guess is from",
-        help="How many rows the guess was computed from, for example the number of your validation rows.",
+        help="The number of rows from which you computed the guess, for example the number of your validation rows. "
+        "The guard estimates from it how likely the guess is to fail.",
         group=WEIGHT,
         above=0,
     ),
@@ -659,8 +663,8 @@ WrongSide = Annotated[
     Literal["both", "below", "above"],
     ChoiceInput(
         label="If the guess is wrong, the truth is",
-        help="On which side of the guess the population value is expected if the guess is wrong; 'below' for scores "
-        "that may be too optimistic.",
+        help="The side of the guess on which you expect the population value if the guess is wrong: below (for a "
+        "score that may be too optimistic), above, or both (the default, either side).",
         choices={"both": "on either side", "below": "below it", "above": "above it"},
         group=WEIGHT,
     ),
@@ -669,7 +673,8 @@ Risk = Annotated[
     float | None,
     NumberInput(
         label="Chance that it fails",
-        help="The probability that this question fails, estimated from other rows (default: what the policy expects).",
+        help="Your estimate, from other rows, of the probability that this question fails: that the guess does not "
+        "pass, or that the claim is not certified (default: a forecast that the policy implies).",
         group=WEIGHT,
         at_least=0,
     ),
@@ -678,7 +683,9 @@ Stake = Annotated[
     float | None,
     NumberInput(
         label="Part of the error budget",
-        help="The part of the remaining failure probability that this question may use.",
+        help="The part (0 to 1) of the failure probability, 1 - confidence, that this question uses instead of its "
+        "usual part. It is at most the part that is left for questions before the final. A larger part makes this "
+        "interval narrower and leaves less for later questions.",
         group=WEIGHT,
         above=0,
     ),
@@ -686,21 +693,25 @@ Stake = Annotated[
 Low = Annotated[
     float | None,
     NumberInput(
-        label="Lowest", help="The smallest value that a number can have; smaller values are clipped to it.", group=RANGE
+        label="Lowest",
+        help="The declared smallest value of the number. Smaller values are clipped to it.",
+        group=RANGE,
     ),
 ]
 High = Annotated[
     float | None,
     NumberInput(
-        label="Highest", help="The largest value that a number can have; larger values are clipped to it.", group=RANGE
+        label="Highest",
+        help="The declared largest value of the number. Larger values are clipped to it.",
+        group=RANGE,
     ),
 ]
 Default = Annotated[
     float | None,
     NumberInput(
         label="Count them as",
-        help="The value to use for rows where the expression is null; 0 or 1 for a condition. An expression that can "
-        "be null needs a value here, unless its null rows are left out.",
+        help="The value that is used for rows where the expression is null (missing); for a condition, 0 or 1. It "
+        "must be given if the expression can be null, unless rows with null are left out.",
         group=NULLS,
     ),
 ]
@@ -708,7 +719,7 @@ WherePresent = Annotated[
     bool,
     FlagInput(
         label="Leave them out: the answer is about the rows that have a value",
-        help="Count only the rows where the expression is not null: the answer is about them.",
+        help="Leave out the rows where the expression is null (missing). The answer is then about the other rows only.",
         group=NULLS,
     ),
 ]
@@ -716,7 +727,7 @@ Where = Annotated[
     str | Mapping[str, Any] | None,
     ExpressionInput(
         label="Only among rows where",
-        help="A condition: the answer is about the rows that meet it, and about nothing else.",
+        help="A condition on rows, such as age < 40. The answer is about the rows that meet it only.",
         placeholder="age < 40",
     ),
 ]
@@ -724,7 +735,8 @@ Spend = Annotated[
     Cost | None,
     CostInput(
         label="Privacy to spend",
-        help="The privacy cost of the answer, pure-dp:EPSILON or zcdp:RHO (default: the policy's).",
+        help="The privacy cost of this answer: pure-dp:EPSILON or zcdp:RHO (default: the cost that the guard's "
+        "policy sets).",
         metavar="COST",
     ),
 ]

@@ -42,7 +42,8 @@ _HALF = 0.5
 
 @dataclass(frozen=True)
 class Final(Question):
-    """End the run: show the exact values of the finalists and certify the chosen claims about them.
+    """End the run of a guard: show the exact means of the finalists (the given candidates) and certify claims about
+    them.
 
     All finalists are fixed before the first is read, and everything holds at once with the rest of the run. Every
     earlier answer is revealed. Nothing can be asked after it. Where analysts share their answers, the steward
@@ -76,9 +77,9 @@ class Final(Question):
         str | Sequence[str] | Mapping[str, float],
         WeightsInput(
             label="Claim",
-            help="What to certify: intervals (one for each finalist), winner (an interval of the best, and what the "
-            "choice may have lost) or ranks (who is certainly better than whom); or several with the part of the level "
-            "of each, such as winner=1,ranks=1.",
+            help="What to certify: intervals (one for the mean of each finalist), winner (an interval for the best "
+            "finalist, and how much better another one could be) or ranks (which finalists are certainly better than "
+            "which others). Several claims share the failure probability by weights, e.g. winner=1,ranks=1.",
             choices={
                 "intervals": "an interval of each",
                 "winner": "the winner, and what the choice may have lost",
@@ -97,8 +98,8 @@ class Final(Question):
         int | None,
         NumberInput(
             label="Phase",
-            help="Which phase this final ends, counted from 1, where rows are reserved for several (default: the one "
-            "that is under way). Each phase has its own reserved rows.",
+            help="If rows are reserved for several phases: the number of the phase that this final ends, counted "
+            "from 1 (default: the current phase). Each phase has its own reserved rows.",
             at_least=1,
         ),
     ] = None

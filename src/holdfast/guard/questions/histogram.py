@@ -43,7 +43,8 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class Histogram(Question):
-    """The proportion of the population in each declared cell, each with an interval.
+    """Ask for the proportion of the population in each declared cell (a category, or a bin of a number), each with an
+    interval.
 
     Examples
     --------
@@ -65,15 +66,17 @@ class Histogram(Question):
     column: Annotated[
         str,
         ColumnInput(
-            label="Column", help="The column: a number with edges, anything else with categories.", argument=True
+            label="Column",
+            help="The column. A column of numbers needs --edges; any other column needs declared categories.",
+            argument=True,
         ),
     ]
     categories: Annotated[
         Sequence[Any] | None,
         CategoriesInput(
             label="Categories, with commas",
-            help="The declared categories of the column, separated by commas (default: those of the policy or schema). "
-            "Rows with anything else count in a last cell.",
+            help="All categories of the column, separated by commas (default: those that the policy or schema "
+            "declares). Rows with any other value are counted in one more cell.",
             metavar="A,B,C",
         ),
     ] = None
@@ -81,7 +84,8 @@ class Histogram(Question):
         Sequence[float] | None,
         NumbersInput(
             label="Or edges of bins, with commas",
-            help="Edges of bins of a number, rising, with commas between them. Rows outside count in a last cell.",
+            help="For a column of numbers: the edges of the bins, in increasing order, separated by commas. Rows "
+            "outside all bins are counted in one more cell.",
             placeholder="0, 10, 20",
         ),
     ] = None
@@ -90,7 +94,8 @@ class Histogram(Question):
         bool,
         FlagInput(
             label="Leave them out: shares among the rows that have a value",
-            help="Count only the rows where the column is not null; proportions are among these rows.",
+            help="Leave out the rows where the column is null (missing). Proportions are then proportions of the "
+            "other rows.",
             group=NULLS,
         ),
     ] = False
@@ -98,7 +103,7 @@ class Histogram(Question):
         Any,
         TextInput(
             label="Or count them in the cell",
-            help="The cell that missing values are counted in: a category, or the label of another cell.",
+            help="The cell in which missing values are counted: a category, or the label of another cell.",
             placeholder="other",
             group=NULLS,
         ),

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mean(Question):
-    """The mean of an expression over the rows, with noise. Each row is clipped to a declared range.
+    """Ask for the mean of an expression over the rows. The answer has noise, and each row's value is clipped to a
+    declared range.
 
     Examples
     --------

@@ -72,8 +72,8 @@ _STEPS = 256
 
 @dataclass(frozen=True)
 class Quantile(Question):
-    """The median or another quantile of a bounded number: a guess of it is checked without noise; without a guess the
-    answer has noise.
+    """Ask for the median or another quantile of a number with a declared range. If you give a guess, it is checked
+    without noise. Otherwise the answer has noise.
 
     Examples
     --------
@@ -108,8 +108,8 @@ class Quantile(Question):
         float,
         NumberInput(
             label="Level",
-            help="The level of the quantile; 0.5 for the median. At least this share of the population is at or below "
-            "it.",
+            help="The level of the quantile, above 0 and below 1, e.g. 0.5 for the median. At least this proportion "
+            "of the population is at or below the quantile.",
             argument=True,
             placeholder="0.5",
             above=0,
@@ -122,15 +122,15 @@ class Quantile(Question):
         float | None,
         NumberInput(
             label="Your guess of the quantile",
-            help="Your guess, which is checked without noise. Without a guess the answer has noise. It must not come "
-            "from these rows.",
+            help="Your guess of the quantile, which must not come from these rows. It is checked without noise. If "
+            "no guess is given, the answer has noise.",
         ),
     ] = None
     tolerance: Annotated[
         float | None,
         NumberInput(
             label="Tolerance",
-            help="With a guess: the tolerance, how near the quantile a passed guess is. It must be given then.",
+            help="Required with a guess: a guess that passes is certified to be within this distance of the quantile.",
             above=0,
         ),
     ] = None

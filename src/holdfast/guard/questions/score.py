@@ -99,8 +99,9 @@ class Score(Question):
         Any,
         DataInput(
             label="Predictions",
-            help="Keys of rows to predictions, a frame with the key's column and one called prediction, or a model "
-            "where the board takes models. A row without a prediction counts as the worst.",
+            help="The predictions: a mapping from row keys to predictions, or a frame with the row key's column and "
+            "a column named prediction. If the board takes models, a model instead. A row without a prediction "
+            "counts as the worst possible prediction.",
             offered=False,
         ),
     ] = field(repr=False, hash=False)
@@ -109,8 +110,9 @@ class Score(Question):
         NumberInput(
             label="Your score",
             help="The score that you expect, from rows of your own. A leaderboard with the rule 'intervals' needs it "
-            "unless it has a baseline, and the first submission to a ladder should have it: otherwise a place is "
-            "shown, which costs later intervals more. An open leaderboard takes none.",
+            "unless the leaderboard has a baseline. The first submission to a ladder should have it, because "
+            "otherwise a place is shown, which widens later intervals more. An open leaderboard takes no expected "
+            "score.",
         ),
     ] = None
     tolerance: Tolerance = None

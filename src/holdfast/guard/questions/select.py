@@ -54,9 +54,13 @@ class Select(Question):
     low: Low = None
     high: High = None
     default: Annotated[
-        Default, "The value to use for rows where a candidate is null, which must be given where one can be."
+        Default,
+        "The value that is used for rows where a candidate's expression is null (missing). It must be given if "
+        "an expression can be null.",
     ] = None
-    spend: Annotated[Spend, "The privacy cost of the answer, pure-dp:EPSILON (default: the policy's)."] = None
+    spend: Annotated[
+        Spend, "The privacy cost of this answer: pure-dp:EPSILON (default: the cost that the guard's policy sets)."
+    ] = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against the schema and the policy."""

@@ -81,7 +81,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table(Question):
-    """A table by declared groups: the proportion of rows in each group, or the mean or a quantile of a value in each.
+    """Ask for a table with one entry for each declared group: the proportion of rows in the group, or the mean or a
+    quantile of an expression in it.
 
     Examples
     --------
@@ -117,8 +118,8 @@ class Table(Question):
         Sequence[str],
         ColumnsInput(
             label="By the column",
-            help="One to four columns with declared categories; a group for each combination of them. Rows with any "
-            "other value are in no group.",
+            help="One to four columns with declared categories. Each combination of their categories is a group. "
+            "Rows with any other value are in no group.",
             option="--by",
             metavar="COLUMN",
         ),
@@ -127,8 +128,8 @@ class Table(Question):
         str | Mapping[str, Any] | None,
         ExpressionInput(
             label="The mean of",
-            help="A row expression whose mean is computed in each group; without one, the proportion of rows in each "
-            "group.",
+            help="A row expression whose mean is computed in each group. Without it, the proportion of rows in each "
+            "group is computed.",
             option="--of",
         ),
     ] = None
@@ -136,7 +137,7 @@ class Table(Question):
         float | None,
         NumberInput(
             label="Or its quantile of level",
-            help="Compute this quantile instead of the mean, such as 0.5 for the median.",
+            help="Compute this quantile of the expression in each group instead of the mean, e.g. 0.5 for the median.",
             above=0,
             below=1,
         ),
@@ -146,29 +147,30 @@ class Table(Question):
     default: Default = None
     where_present: WherePresent = False
     where: Annotated[
-        Where, "A condition: only rows that meet it count. Without an expression, shares stay shares of all rows."
+        Where, "A condition: only rows that meet it are counted. Proportions are still proportions of all rows."
     ] = None
     guesses: Annotated[
         Mapping[str, float] | None,
         GuessesInput(
             label="Your guesses, a group in each line",
-            help="A group's label and your guess of its mean, as LABEL=NUMBER; the guess is checked without noise. "
-            "Groups without a guess are left out.",
+            help="Your guess of the mean of one group, as LABEL=NUMBER; give the option once for each group. Each "
+            "guess is checked without noise. Groups without a guess are left out of the answer.",
             option="--guess",
             metavar="GROUP=NUMBER",
         ),
     ] = None
     tolerance: Annotated[
         Tolerance,
-        "With guesses: how near the mean a passed guess is (default: 2.5 half-widths of a group that has half of the "
-        "rows of an even split).",
+        "With guesses: a guess that passes is certified to be within this distance of the group's mean (default: 2.5 "
+        "half-widths of the interval of a group with half as many rows as if all groups were equally large).",
     ] = None
     spend: Spend = None
     categories: Annotated[
         Sequence[Sequence[Any] | None] | None,
         CategoryListsInput(
             label="Its categories, with commas",
-            help="The declared categories of each column, in order (default: those of the policy or schema).",
+            help="All categories of a column (default: those that the policy or schema declares). Give the option "
+            "once for each column, in order.",
             of="by",
             metavar="A,B,C",
         ),

@@ -90,7 +90,11 @@ class Test(Question):
     name: Annotated[
         Literal["gof", "independence"],
         ChoiceInput(
-            label="Test whether", help="The test: gof (goodness of fit) or independence.", argument=True, choices=_NAMES
+            label="Test whether",
+            help="The test: gof (goodness of fit: do the values of a column follow given probabilities?) or "
+            "independence (of two columns).",
+            argument=True,
+            choices=_NAMES,
         ),
     ]
     columns: Annotated[
@@ -106,8 +110,8 @@ class Test(Question):
         Sequence[Sequence[Any] | None] | None,
         CategoryListsInput(
             label="Its categories, with commas",
-            help="The declared categories of a column (default: those of the schema); give the option once for each "
-            "column, in order. Rows with anything else count with the last category.",
+            help="All categories of a column (default: those that the schema declares). Give the option once for "
+            "each column, in order. Rows with any other value are counted in the last category.",
             metavar="A,B,C",
         ),
     ] = None
@@ -115,7 +119,8 @@ class Test(Question):
         Sequence[float] | None,
         NumbersInput(
             label="Shares, with commas, for given shares",
-            help="The null probabilities of a goodness-of-fit test, separated by commas.",
+            help="For a goodness-of-fit test: the probabilities of the categories under the null hypothesis, "
+            "separated by commas.",
             placeholder="0.5, 0.3, 0.2",
         ),
     ] = None
@@ -125,7 +130,7 @@ class Test(Question):
         Sequence[Any] | None,
         TextsInput(
             label="Its missing values count as",
-            help="The category that missing values are counted in; give the option once for each column.",
+            help="The category in which missing values of a column are counted. Give the option once for each column.",
             metavar="A",
         ),
     ] = None
@@ -133,8 +138,8 @@ class Test(Question):
         bool,
         FlagInput(
             label="Ask even if no rows could make the test reject",
-            help="Run the test even if it could not reject whatever the rows are. Without this option such a test is "
-            "refused.",
+            help="Run the test even if it could not reject for any rows, because there are too few rows or too "
+            "little privacy budget. Without this option such a test is refused.",
         ),
     ] = False
 

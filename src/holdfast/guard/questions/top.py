@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Top(Question):
-    """The most frequent declared categories of a column, with the proportion of rows in each.
+    """Ask for the most frequent declared categories of a column, with the proportion of rows in each.
 
     Examples
     --------
@@ -42,7 +42,14 @@ class Top(Question):
     added_later: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"kind": "top", "column": "arm", "k": 1, "categories": ["drug", "none"]}
 
-    column: Annotated[str, ColumnInput(label="Column", help="A column with declared categories.", argument=True)]
+    column: Annotated[
+        str,
+        ColumnInput(
+            label="Column",
+            help="The column whose categories are counted. They must be declared, here or in the policy or schema.",
+            argument=True,
+        ),
+    ]
     k: Annotated[
         int,
         NumberInput(label="How many", help="How many categories to show.", argument=True, placeholder="3", at_least=1),
@@ -51,11 +58,14 @@ class Top(Question):
         Sequence[Any] | None,
         CategoriesInput(
             label="Categories, with commas",
-            help="The declared categories of the column, separated by commas (default: those of the policy or schema).",
+            help="All categories of the column, separated by commas (default: those that the policy or schema "
+            "declares).",
             metavar="A,B,C",
         ),
     ] = None
-    where: Annotated[Where, "A condition: only rows that meet it count. Shares stay shares of all rows."] = None
+    where: Annotated[
+        Where, "A condition: only rows that meet it are counted. Proportions are still proportions of all rows."
+    ] = None
     spend: Spend = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:

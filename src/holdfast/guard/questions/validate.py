@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Validate(Question):
-    """Ask whether a condition holds for at least a given proportion of the population. The answer is "yes" or "not
-    shown".
+    """Ask whether a condition holds for at least a given proportion of the population. The answer is "yes", or "not
+    shown", which does not mean "no".
 
     Examples
     --------
@@ -43,13 +43,15 @@ class Validate(Question):
 
     condition: Annotated[
         str | Mapping[str, Any],
-        ExpressionInput(label="Condition", help="A row expression that is true or false.", argument=True),
+        ExpressionInput(
+            label="Condition", help="A condition on one row that is true or false, such as age < 40.", argument=True
+        ),
     ]
     at_least: Annotated[
         float,
         NumberInput(
             label="Holds for at least this share",
-            help="The proportion of the population that the condition should hold for, above 0 and below 1.",
+            help="The claimed proportion of the population for which the condition holds, above 0 and below 1.",
             placeholder="0.9",
             above=0,
             below=1,
