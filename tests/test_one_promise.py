@@ -229,7 +229,7 @@ def test_there_is_one_copy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert copy.copy(it) is it
         assert copy.deepcopy(it) is it
     else:
-        with pytest.raises(TypeError, match="not pickled or copied"):
+        with pytest.raises(TypeError, match="cannot be pickled or copied"):
             copy.deepcopy(it)
     again = subject.again or type(it).from_state
     state = it.state()

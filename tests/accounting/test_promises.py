@@ -46,7 +46,7 @@ def test_an_or_inside_an_or_adds_the_slacks() -> None:
 
 
 def test_a_budget_of_mu_alone_promises_no_epsilon() -> None:
-    said = r"filters that are joined by OR must each guarantee an \(epsilon, delta\); the gdp filter does not"
+    said = r"filters that are joined by OR must each guarantee an \(epsilon, delta\), and the gdp filter does not"
     with pytest.raises(InvalidParameter, match=said):
         AnyOf([BasicFilter(1.0), GDPFilter(0.5)])
     joined = AllOf([GDPFilter(0.5), GDPFilter(0.7)])

@@ -104,7 +104,7 @@ def test_extremes_are_exact() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "NaN", "-1", "-Infinity", "1e5000", "9" * 3000, 1, 1.0, None, True])
 def test_stored_totals_are_checked(text: object) -> None:
-    with pytest.raises(InvalidParameter, match="epsilon must be a decimal text"):
+    with pytest.raises(InvalidParameter, match="epsilon must be a text with a decimal number"):
         parse_total("epsilon", text)
 
 

@@ -123,7 +123,7 @@ def test_a_key_is_paid_once(place: list[str], capsys: Any) -> None:
     assert run(words) == 0
     assert said(capsys)["value"] == first["value"]
     assert run(["ask", "mean", *place, "age < 41", "--key", "k1"]) == 3
-    assert "key 'k1' was used for another question" in capsys.readouterr().err
+    assert "key 'k1' was already used for another question" in capsys.readouterr().err
 
 
 def test_questions_from_a_file_and_from_standard_input(
@@ -168,8 +168,8 @@ def test_the_honest_no(place: list[str], capsys: Any) -> None:
         ),
         (["final", "--candidate", "old = age"], "did you mean 'NAME=old = age'? Nothing was spent"),
         (["final", "--candidate", "old=not old and age < 9"], "did you mean 'NAME=old=not old and age < 9'"),
-        (["final", "--candidate", "age <= 30"], "understood as the label 'age <' for the expression '30'"),
-        (["best", "--candidate", "a == b", "--candidate", "c=old"], "understood as the label 'a' for the expression"),
+        (["final", "--candidate", "age <= 30"], "would be the label 'age <' with the expression '30'"),
+        (["best", "--candidate", "a == b", "--candidate", "c=old"], "would be the label 'a' with the expression"),
         (["validate", "age", "--at-least", "0.5"], "condition must be true or false of each row"),
         (["histogram", "age"], "categories or edges must be given for column 'age'"),
         (
@@ -285,7 +285,7 @@ def test_the_end_reveals_every_check(place: list[str], capsys: Any, end: list[st
     assert "Stored answer, free" in capsys.readouterr().out
     for words in (["check", "age < 50", "--guess", "0.4"], ["mean", "age < 50"], ["final", "--candidate", "a=old"]):
         assert run(["ask", words[0], *place, *words[1:]]) == 3
-        assert "exact values were shown" in capsys.readouterr().err
+        assert "has shown exact values" in capsys.readouterr().err
 
 
 def test_an_estimate_of_a_check_says_when_it_passes_and_what_a_failure_costs(place: list[str], capsys: Any) -> None:

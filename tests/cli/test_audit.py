@@ -232,7 +232,7 @@ def test_a_hanging_learner_is_ended(people: Path, monkeypatch: pytest.MonkeyPatc
         (["--splits", "many"], "--splits"),
         (["--learner-time-limit", "0"], "--learner-time-limit must be"),
         (["--release", "x.csv"], "need --inside"),
-        (["--inside", "sex", "--release", "x.csv", "--curator", "cart"], "--curator cannot be given with --inside"),
+        (["--inside", "sex", "--release", "x.csv", "--curator", "cart"], "--curator must be left out with --inside"),
         (["--min-size", "5"], "--min-size must be at least --min-cell"),
         (["--no-such-option"], "--no-such-option"),
     ],
@@ -250,7 +250,7 @@ def test_wrong_usage_ends_with_2_and_writes_nothing(
 
 def test_wrong_files(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["audit", str(tmp_path / "none.csv")]) == 2
-    assert "there is none at" in capsys.readouterr().err
+    assert "there is no file at" in capsys.readouterr().err
     assert run(["audit", str(people), "--out", str(tmp_path / "report.txt")]) == 2
     assert "must end in .html" in capsys.readouterr().err
     assert run(["audit", str(people), "--out", str(people / "x" / "report.html")]) == 2

@@ -52,37 +52,55 @@ def _refused(people: Path, capsys: pytest.CaptureFixture[str], words: list[str])
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--group", ""], "--group must be 'NAME: RULE', got ''"),
-        (["--group", "women:"], "--group must be 'NAME: RULE', got 'women:'"),
-        (["--group", ": sex = 2"], "--group must be 'NAME: RULE', got ': sex = 2'"),
+        (["--group", ""], "such as 'women: sex = 1', got ''"),
+        (["--group", "women:"], "such as 'women: sex = 1', got 'women:'"),
+        (["--group", ": sex = 2"], "such as 'women: sex = 1', got ': sex = 2'"),
         (["--group", "a: sex = 1", "--group", "a: sex = 2"], "--group must name each group once; 'a' occurs twice"),
         (["--group", "ill = 1: sex = 1"], "--group must name each group once; 'ill = 1' occurs twice"),
         (["--by", "age", "--bins", "age"], "--bins must be NAME=VALUE, got 'age'"),
         (["--by", "age", "--bins", "=40"], "--bins must be NAME=VALUE, got '=40'"),
         (["--by", "age", "--bins", "age= , "], "--bins must be NAME=VALUE, got 'age= , '"),
-        (["--by", "age", "--bins", "age=40,old"], "--bins must hold finite numbers, got 'old'"),
-        (["--by", "age", "--bins", "age=nan"], "--bins must hold finite numbers, got 'nan'"),
-        (["--by", "age", "--bins", "age=60,40"], "--bins must increase, and those of 'age' do not"),
-        (["--by", "age", "--bins", "age=40,40"], "--bins must increase, and those of 'age' do not"),
-        (["--by", "age", "--bins", "age=40", "--bins", "age=50"], "--bins must name each name once"),
+        (["--by", "age", "--bins", "age=40,old"], "--bins must be finite numbers, got 'old'"),
+        (["--by", "age", "--bins", "age=nan"], "--bins must be finite numbers, got 'nan'"),
+        (
+            ["--by", "age", "--bins", "age=60,40"],
+            "--bins must be increasing numbers, and those of column 'age' are not",
+        ),
+        (
+            ["--by", "age", "--bins", "age=40,40"],
+            "--bins must be increasing numbers, and those of column 'age' are not",
+        ),
+        (["--by", "age", "--bins", "age=40", "--bins", "age=50"], "--bins must be given once for each name"),
         (["--with", "columns"], "--with must be NAME=VALUE, got 'columns'"),
         (["--with", "columns=,"], "--with must be NAME=VALUE, got 'columns=,'"),
-        (["--with", "columns=age", "--with", "columns=sex"], "--with must name each name once"),
+        (["--with", "columns=age", "--with", "columns=sex"], "--with must be given once for each name"),
         (["--with", "columns=age,years"], "--with: column 'years' is not in the table"),
-        (["--curator", "random-subset"], "curator 'random-subset' needs --with rows=NUMBER, 1 or more"),
+        (
+            ["--curator", "random-subset"],
+            "curator 'random-subset' needs --with rows=NUMBER, where NUMBER is a whole number",
+        ),
         (["--curator", "random-subset", "--with", "rows=many"], "needs --with rows=NUMBER"),
         (["--curator", "random-subset", "--with", "rows=\u00b2"], "needs --with rows=NUMBER"),
         (["--curator", "random-subset", "--with", "rows=0"], "needs --with rows=NUMBER"),
         (["--curator", "random-subset", "--with", "rows=-3"], "needs --with rows=NUMBER"),
-        (["--curator", "cart", "--with", "leaf=2.5"], "curator 'cart' needs --with leaf=NUMBER, 1 or more"),
+        (
+            ["--curator", "cart", "--with", "leaf=2.5"],
+            "curator 'cart' needs --with leaf=NUMBER, where NUMBER is a whole number",
+        ),
         (["--curator", "cart", "--with", "leaf=" + "9" * 5000], "curator 'cart' needs --with leaf=NUMBER"),
-        (["--curator", "cp {train} {release}", "--with", "rows=3"], "--with, --domain and --epsilon are for built-in"),
-        (["--curator", "cp {train} {release}", "--epsilon", "1"], "--with, --domain and --epsilon are for built-in"),
-        (["--curator", "noisy-histogram", *PRIVATE[2:], "--epsilon", "one"], "--epsilon must hold finite numbers"),
-        (["--curator", "noisy-histogram", *PRIVATE[2:], "--epsilon", "inf"], "--epsilon must hold finite numbers"),
+        (
+            ["--curator", "cp {train} {release}", "--with", "rows=3"],
+            "--with, --domain and --epsilon must be left out if --curator is a command",
+        ),
+        (
+            ["--curator", "cp {train} {release}", "--epsilon", "1"],
+            "--with, --domain and --epsilon must be left out if --curator is a command",
+        ),
+        (["--curator", "noisy-histogram", *PRIVATE[2:], "--epsilon", "one"], "--epsilon must be finite numbers"),
+        (["--curator", "noisy-histogram", *PRIVATE[2:], "--epsilon", "inf"], "--epsilon must be finite numbers"),
         (["--curator", "noisy-histogram", *PRIVATE, "--domain", "age"], "--domain must be NAME=VALUE, got 'age'"),
         (["--curator", "noisy-histogram", *PRIVATE, "--domain", "age=,"], "--domain must be NAME=VALUE, got 'age=,'"),
-        (["--curator", "noisy-histogram", *PRIVATE, "--domain", "sex=3"], "--domain must name each name once"),
+        (["--curator", "noisy-histogram", *PRIVATE, "--domain", "sex=3"], "--domain must be given once for each name"),
         (["--curator", "noisy-histogram", *PRIVATE, "--domain", "pay=1"], "--domain: column 'pay' is not in the table"),
         (["--curator", "noisy-marginals", *PRIVATE, "--with", "marginals=sex+sex"], "marginals must name each column"),
     ],
@@ -110,7 +128,10 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_option(
         (["--curator", "count"], "curator 'count' needs --with rule=RULE"),
         (["--curator", "shuffled-column"], "curator 'shuffled-column' needs --with column=COLUMN"),
         (["--curator", "shuffled-column", "--with", "column=pay"], "--with: column 'pay' is not in the table"),
-        (["--curator", "private-naive-bayes", *PRIVATE], "curator 'private-naive-bayes' needs --target"),
+        (
+            ["--curator", "private-naive-bayes", *PRIVATE],
+            "curator 'private-naive-bayes' predicts a target and needs --target",
+        ),
     ],
 )
 def test_a_wrong_target_or_none_where_one_is_needed(
@@ -188,7 +209,7 @@ def test_groups_of_a_target_are_those_it_applies_to() -> None:
 
 
 def test_options_are_refused_before_a_command_is_made() -> None:
-    with pytest.raises(InvalidParameter, match="for built-in curators, not for a command"):
+    with pytest.raises(InvalidParameter, match="left out if --curator is a command"):
         curator_of("cp {train} {release}", [], ["sex=1"], None, 1.0, None)
 
 
@@ -197,10 +218,16 @@ def test_a_release_made_before_needs_its_columns_and_its_rows(people: Path, caps
     other.write_text("height,weight\n180,80\n")
     single = ["--target", "ill=1", "--inside"]
     for words, said in [
-        ([*single, "sex"], "--inside needs either --release, the file released, or --predictions, a column"),
-        ([*single, "age", "--predictions", "sex"], "--inside column 'age' must hold 1 (in the release), 0 (held out)"),
-        ([*single, "sex", "--release", str(other)], "--release must share columns with FILE, and shares none"),
-        ([*single, "sex", "--release", str(people), "--predictions", "age"], "--inside needs either --release"),
+        ([*single, "sex"], "--inside must be given together with --release"),
+        (
+            [*single, "age", "--predictions", "sex"],
+            "--inside must name a column that has 1 (row in the release), 0 (row held out)",
+        ),
+        ([*single, "sex", "--release", str(other)], "--release must be a file with some of the columns of FILE"),
+        (
+            [*single, "sex", "--release", str(people), "--predictions", "age"],
+            "--inside must be given together with --release",
+        ),
     ]:
         assert said in _refused(people, capsys, words)
     folder = people.with_name("report.html")

@@ -89,7 +89,7 @@ WRONG = {
     "fraction of a row": ("bound max-information.pure-dp --epsilon 1 --n 10.5 --beta 0.05", "n "),
     "unknown area": ("bound compositon", "composition"),
     "options of an area": ("bound composition --n 3", "composition"),
-    "options before the id": ("bound --epsilon 1 composition.zcdp-to-dp", "before an id, got '--epsilon'"),
+    "options before the id": ("bound --epsilon 1 composition.zcdp-to-dp", "before a theorem's id, got '--epsilon'"),
     "unknown command": ("frobnicate", "frobnicate"),
     "unknown root option": ("--frobnicate", "--frobnicate"),
 }

@@ -51,9 +51,9 @@ def test_a_table_is_opened_and_asked_with_its_declared_columns(address: str, tmp
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--schema", "age blob"], "--schema must be columns with their kinds such as"),
+        (["--schema", "age blob"], "--schema must be columns with their types, such as"),
         (["--schema", "height number", "--table", "people"], "schema must name columns of the source, got 'height'"),
-        ([], "table must name the table of the database that holds the rows"),
+        ([], "table must be the name of the table with the rows in the database"),
         (["--table", "nobody"], "there is no table nobody that can be seen at this address"),
         (["--engine", "duckdb", "--table", "people"], "engine must be ibis for this source, got 'duckdb'"),
     ],
@@ -66,7 +66,7 @@ def test_what_is_refused(words: list[str], problem: str, address: str, tmp_path:
 def test_one_table_is_named_once(address: str, tmp_path: Path, capsys: Any) -> None:
     words = ["guard", "open", str(tmp_path / "ledger.db"), f"{address}#people", "--table", "others"]
     assert run(words) == 2
-    assert "--table must be left out where the address names 'people' behind its #" in " ".join(
+    assert "--table must be left out, because the address names the table 'people' after its #" in " ".join(
         capsys.readouterr().err.split()
     )
 

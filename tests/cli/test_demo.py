@@ -29,7 +29,7 @@ def test_once_plays_the_tour_and_says_where_its_files_are(
     assert "The winner of 60 candidates is certified" in said
     ended = said.partition("5. The end of the run")[2]
     assert "customers who are gone   0.226 to 0.358     0.295 in 0.27 to 0.32" in ended
-    assert "exact values were shown" in _refused(tmp_path / "demo" / "ledger.db", capsys)
+    assert "has shown exact values" in _refused(tmp_path / "demo" / "ledger.db", capsys)
     assert len((tmp_path / "demo" / "answers.csv").read_text().splitlines()) == 40
     assert f"`holdfast verify {tmp_path / 'demo' / 'ledger.db'}`" in " ".join(said.split())
     assert run(["verify", str(tmp_path / "demo" / "ledger.db")]) == 0

@@ -38,7 +38,7 @@ def test_extend_and_ask_one_epoch_or_all(tmp_path: Path, ledger: str, capsys: An
     assert run(["ask", "check", ledger, second, *check]) == 0
     assert json.loads(capsys.readouterr().out)["details"] == {}
     assert run(["ask", "check", ledger, first, *check]) == 1
-    assert "epoch 2 was opened and this process does not have its rows" in capsys.readouterr().err
+    assert "of this guard was opened, and this process does not have its rows; open" in capsys.readouterr().err
     assert run(["ask", "check", ledger, first, *check, "--epoch", "1"]) == 0
     capsys.readouterr()
     assert run(["ask", "check", ledger, second, *check, "--epoch", "all", "--rows", first]) == 0

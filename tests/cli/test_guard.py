@@ -50,7 +50,7 @@ def test_open_says_what_is_guarded(tmp_path: Path, rows: Path, capsys: Any) -> N
     assert "3,000" in text
     assert "age integer" in text
     assert run(["guard", "open", path, str(rows), "--questions", "500"]) == 3
-    assert "opened with another policy" in capsys.readouterr().err
+    assert "has a guard with another policy" in capsys.readouterr().err
 
 
 def test_a_contest_is_opened_played_and_ended_by_options_alone(tmp_path: Path, capsys: Any) -> None:
@@ -81,7 +81,7 @@ def test_a_contest_is_opened_played_and_ended_by_options_alone(tmp_path: Path, c
 def test_separate_histories_are_opened_by_an_option(tmp_path: Path, rows: Path, capsys: Any) -> None:
     words = ["guard", "open", str(tmp_path / "l.db"), str(rows), "--questions", "20", "--histories", "separate"]
     assert run(words) == 2
-    assert "analysts must be named where histories are separate" in capsys.readouterr().err
+    assert "analysts must be given if histories are separate" in capsys.readouterr().err
     assert run([*words, "--analyst", "ann=0.5", "--analyst", "bo=0.5"]) == 0
     assert "separate: analysts do not share answers" in capsys.readouterr().out
 
@@ -95,21 +95,27 @@ def test_a_policy_file_and_options_on_top(tmp_path: Path, rows: Path, capsys: An
     for wrong in (b"[1]", b"{", b"", b"\xff"):
         policy.write_bytes(wrong)
         assert run(words) == 2
-        assert capsys.readouterr().err == "holdfast: --policy must be a file with one JSON object, policy.json is not\n"
+        assert (
+            capsys.readouterr().err
+            == "holdfast: --policy must be a file that contains one JSON object, and policy.json does not\n"
+        )
 
 
 @pytest.mark.parametrize("share", ["ann", "ann=", "ann=half", "=0.5"])
 def test_a_wrong_share_of_an_analyst_opens_nothing(tmp_path: Path, rows: Path, capsys: Any, share: str) -> None:
     path = tmp_path / "l.db"
     assert run(["guard", "open", str(path), str(rows), "--analyst", share]) == 2
-    assert capsys.readouterr().err == f"holdfast: --analyst must be NAME=QUOTA, got {share!r}\n"
+    assert (
+        capsys.readouterr().err
+        == f"holdfast: --analyst must be NAME=QUOTA, where QUOTA is a number above 0 and at most 1, got {share!r}\n"
+    )
     assert not path.exists()
 
 
 def test_a_ledger_that_is_not_there_is_not_made(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "none.db"
     assert run(["guard", "show", str(path)]) != 0
-    assert "`holdfast guard open LEDGER DATA` begins one" in capsys.readouterr().err
+    assert "`holdfast guard open LEDGER DATA` makes a new ledger" in capsys.readouterr().err
     assert not path.exists()
 
 
@@ -168,12 +174,16 @@ def test_several_data_sets_in_one_ledger(ledger: str, tmp_path: Path, capsys: An
     assert "Guards" in capsys.readouterr().out
     assert run(["guard", "show", ledger, "--dataset", "zzz"]) == 2
     heard = capsys.readouterr().err
-    for part in ("dataset must be the beginning of one fingerprint of", name[:12], "got 'zzz'"):
+    for part in (
+        "dataset must be the first characters of the fingerprint of exactly one data set",
+        name[:12],
+        "got 'zzz'",
+    ):
         assert part in heard
     assert run(["guard", "show", ledger, "--dataset", name[:10], "--json"]) == 0
     assert said(capsys)["n"] == 100
     assert run(["guard", "pause", ledger]) == 2
-    assert "one of several data sets" in capsys.readouterr().err
+    assert "because there are several data sets" in capsys.readouterr().err
 
 
 def test_closing_asks_at_a_terminal_and_needs_yes_elsewhere(ledger: str, capsys: Any, monkeypatch: Any) -> None:
@@ -225,11 +235,11 @@ def test_what_is_not_there(tmp_path: Path, rows: Path, capsys: Any) -> None:
         assert run(["guard", *words, str(tmp_path / "none.db")]) == 1
         said = capsys.readouterr().err
         assert "there is no ledger at" in said
-        assert "`holdfast guard open LEDGER DATA` begins one" in said
+        assert "`holdfast guard open LEDGER DATA` makes a new ledger" in said
     assert not (tmp_path / "none.db").exists()
     (tmp_path / "empty.db").touch()
     assert run(["guard", "show", str(tmp_path / "empty.db")]) == 1
-    assert "`holdfast guard open LEDGER DATA` begins one" in capsys.readouterr().err
+    assert "`holdfast guard open LEDGER DATA` makes a new ledger" in capsys.readouterr().err
     assert (tmp_path / "empty.db").stat().st_size == 0
     assert run(["guard", "open", str(tmp_path / "l.db"), str(tmp_path / "no.parquet"), "--questions", "5"]) == 1
     assert "no.parquet" in capsys.readouterr().err
@@ -276,7 +286,7 @@ def test_the_same_rows_again_get_no_fresh_budget_and_open_says_what_it_cannot_fi
     for key in ((), ("--row-key", "id"), ("--row-key", "age")):
         status, _, error = opened("more", *key)
         assert status == 3
-        assert "shares rows with 1 that this store guards already" in error
+        assert "shares rows with other data sets that have a guard in this store, 1 in all" in error
     assert opened("fewer", "--row-key", "id")[0] == 3
     assert opened("half")[0] == opened("half", "--row-key", "age")[0] == 0  # the same rows: their budget is returned
     status, words, _ = opened("fewer")

@@ -81,12 +81,12 @@ def test_plot_is_written(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixt
     ("words", "message"),
     [
         ("--n 0", "n must be a whole number, at least 1"),
-        ("", "give --n (how many rows), --half-width (what is wanted), or both"),
+        ("", "give --n (the number of rows), --half-width (the half-width to reach), or both"),
         ("--n 100 --questions 5 --failures 6", "failures must be a whole number, at least 0 and at most 5"),
         ("--n 100 --confidence 2", "confidence must be a number in (0, 1), got 2"),
         ("--n 100 --guess 0.5 --no-guess", "--guess and --no-guess cannot be given together"),
         ("--n 100 --plot plan.pdf", "--plot must be a file that ends in .svg, .png, .html, .json"),
-        ("--n 100 --plot nowhere/plan.svg", "--plot must be in a folder that exists"),
+        ("--n 100 --plot nowhere/plan.svg", "--plot must be a file in a folder that exists"),
         ("--half-width 0.1 --plot plan.svg", "--plot needs --n"),
         ("--n ten", "Invalid value for '--n'"),
     ],
@@ -287,11 +287,11 @@ def test_pairs_are_planned_by_what_their_tests_show(capsys: pytest.CaptureFixtur
         ("--workflow rounds --n 100 --teams 5", "teams must not be given for the workflow rounds"),
         ("--workflow checks --n 100 --rounds 5", "rounds must not be given for the workflow checks"),
         ("--workflow pairs --n 100 --failures 0", "failures must not be given for the workflow pairs"),
-        ("--workflow fixed --n 100 --half-width 0.1", "--half-width must not be given with --workflow"),
-        ("--workflow fixed --n 100 --binary", "--binary must not be given with --workflow"),
-        ("--workflow fixed --n 100 --range 0 2", "--range must not be given with --workflow"),
-        ("--n 100 --candidates 5", "--candidates needs --workflow"),
-        ("--n 100 --reserve 0.5", "--reserve needs --workflow"),
+        ("--workflow fixed --n 100 --half-width 0.1", "--half-width must be left out with --workflow"),
+        ("--workflow fixed --n 100 --binary", "--binary must be left out with --workflow"),
+        ("--workflow fixed --n 100 --range 0 2", "--range must be left out with --workflow"),
+        ("--n 100 --candidates 5", "--candidates must be given together with --workflow"),
+        ("--n 100 --reserve 0.5", "--reserve must be given together with --workflow"),
     ],
 )
 def test_a_workflow_refuses_what_it_does_not_have(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -362,8 +362,8 @@ def test_a_study_that_says_nothing_has_status_3_and_other_options_are_refused(
     file.write_text(STUDY.replace("n = 20000", "n = 3"))
     assert run(["plan", "--study", str(file)]) == 3
     for words, said in (
-        (["--study", str(file), "--n", "100"], "--n must not be given with --study"),
-        (["--study", str(file), "--workflow", "fixed"], "--workflow must not be given with --study"),
+        (["--study", str(file), "--n", "100"], "--n must be left out with --study"),
+        (["--study", str(file), "--workflow", "fixed"], "--workflow must be left out with --study"),
         (["--study", str(file), "--save", str(tmp_path / "no" / "x")], "--save must be a file that can be written"),
         (["--n", "100", "--save", "policy.json"], "--save needs --study"),
     ):

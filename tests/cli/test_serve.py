@@ -44,5 +44,8 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.Ca
     """Every file in it would be answered as one that is not allowed. Nothing is made before the refusal."""
     place = tmp_path / "absent"
     assert run(["serve", "--folder", str(tmp_path / "records"), "--allow-folder", str(place)]) == 2
-    assert capsys.readouterr().err == f"holdfast: allow_folder must be a folder; there is none at {place}\n"
+    assert (
+        capsys.readouterr().err
+        == f"holdfast: allow_folder must be a folder that exists, and there is no folder at {place}\n"
+    )
     assert not (tmp_path / "records").exists()

@@ -143,4 +143,4 @@ def test_a_certified_answerer_that_lies_is_a_failure(
     assert run(["simulate", *words]) == 1
     said = capsys.readouterr()
     assert "liar" in said.out
-    assert "lower coverage than guaranteed" in said.err
+    assert "lower coverage than it guarantees" in said.err

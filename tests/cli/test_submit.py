@@ -128,7 +128,7 @@ def test_what_goes_wrong_spends_nothing(place: list[str], nobody: dict[str, str]
         assert run(["submit", *place, file, *how]) == status, (file, how)
         assert words in capsys.readouterr().err
     assert run(["submit", str(tmp_path / "none.db"), place[1], nobody["csv"], *income]) == 1
-    assert "`holdfast guard open LEDGER DATA` begins one" in capsys.readouterr().err
+    assert "`holdfast guard open LEDGER DATA` makes a new ledger" in capsys.readouterr().err
     assert run(["guard", "show", place[0], "--json"]) == 0
     assert said(capsys)["remaining"]["questions"] == 50
     assert run(["leaderboard", place[0]]) == 2

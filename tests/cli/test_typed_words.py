@@ -77,7 +77,10 @@ def test_numbers_as_people_write_them(words: str, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("10000 1000 --questions 5", "--questions and the number 1000 cannot be given together"),
+        (
+            "10000 1000 --questions 5",
+            "--questions must be left out if its value is given without the option too, as 1000",
+        ),
         ("ten", "n must be a whole number, got 'ten'"),
         ("--n 1e4x", "got '1e4x'"),
         ("--n 2.5", "'2.5'"),
@@ -135,7 +138,7 @@ def test_a_policy_is_proposed_and_yes_takes_it(rows: Path, capsys: pytest.Captur
     said = capsys.readouterr().err
     ledger = rows.with_suffix(".db")
     assert "Proposed: 1,000 questions and 10 failed checks" in said
-    assert f"`holdfast guard open {ledger} {rows} --yes` takes it" in said
+    assert f"`holdfast guard open {ledger} {rows} --yes` accepts this policy" in said
     assert not ledger.exists()
     assert run(["guard", "open", str(rows), "--yes"]) == 0
     said = capsys.readouterr().out
@@ -177,7 +180,7 @@ def test_rows_in_the_place_of_the_ledger_are_recognised(rows: Path, capsys: pyte
     for words in (["ask", "check", str(rows), *CHECK], ["ask", "final", str(rows), "--candidate", "a=age < 40"]):
         assert run(words) == 2
         told = capsys.readouterr().err
-        assert "LEDGER must come first" in told
+        assert "LEDGER must be given before DATA" in told
         assert str(rows.with_suffix(".db")) in told
 
 

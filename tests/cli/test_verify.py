@@ -225,5 +225,7 @@ def test_a_server_s_ledger_is_verified_where_it_is(capsys: pytest.CaptureFixture
     for address in ("http://127.0.0.1:9/", "https://example.org/ledger"):
         assert run(["verify", address]) == 2
         said = capsys.readouterr().err
-        assert said.startswith("holdfast: ledger must be a file or a database: a server's ledger is verified by its")
+        assert said.startswith(
+            "holdfast: ledger must be a file or a database, and not the address of a server; a steward"
+        )
         assert said.count("\n") == 1

@@ -103,5 +103,5 @@ def test_an_answer_of_another_epoch_than_was_asked_is_refused(
     guard = steward.guard("eval")
     monkeypatch.setattr(remote_guard, "_named", lambda epoch: {"epoch": 2})
     for asked in (1, "all"):
-        with pytest.raises(ReceiptInvalid, match="another ledger than the epoch that was asked"):
+        with pytest.raises(ReceiptInvalid, match="another ledger than that of the epoch that was asked"):
             guard.ask({**CHECK, "guess": 0.74}, epoch=asked)  # type: ignore[arg-type]

@@ -186,7 +186,10 @@ def test_no_question_sends_nothing(odd: Odd, ann: hf.client.Connection) -> None:
 
 @pytest.mark.parametrize("question", ["age < 45", None, 7, ["age < 45"]], ids=repr)
 def test_what_is_no_question_is_not_sent(odd: Odd, ann: hf.client.Connection, question: Any) -> None:
-    said = f"a question must be one such as `hf.guard.check(...)`, or a mapping, got a {type(question).__name__}"
+    said = (
+        "a question must be made with a function such as `hf.guard.check(...)`, or be a mapping, "
+        f"got a {type(question).__name__}"
+    )
     for what in (lambda: ann.ask(question), lambda: ann.ask_all([question]), lambda: list(ann.stream([question]))):
         with pytest.raises(InvalidParameter) as caught:
             what()

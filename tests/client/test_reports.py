@@ -68,7 +68,7 @@ def test_wrong_files_and_addresses(
     assert run(["report", "upload", "ledger.db", str(tmp_path / "x.json")]) == 2
     assert run(["report", "upload", live.url, str(tmp_path / "no.json")]) == 1
     with hf.connect(live.url, live.steward_token) as steward:
-        with pytest.raises(InvalidParameter, match=r"the \.json that the audit wrote"):
+        with pytest.raises(InvalidParameter, match=r"the \.json file that `holdfast audit` wrote"):
             steward.upload_report("page", tmp_path / "x.html")
         with pytest.raises(InvalidParameter, match="must be an id"):
             steward.remove_report("../tokens")

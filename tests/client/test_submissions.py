@@ -109,8 +109,8 @@ def test_what_is_wrong_is_said_before_anything_is_sent(guard: hf.client.RemoteGu
         ({}, {}, "1 to"),
         ({1: "yes"}, {}, "true or false"),
         ({"one": True}, {}, "whole numbers"),
-        ([True, False], {}, "a list with keys="),
-        ([True, False], {"keys": [1]}, "one for each key"),
+        ([True, False], {}, "a list of predictions together with keys="),
+        ([True, False], {"keys": [1]}, "the predictions must have one prediction for each key"),
         ({"keys": [1, 1], "predictions": [True, False]}, {}, "occur twice"),
         (pd.DataFrame({"id": [1], "guess": [True]}), {}, "'id' and 'prediction'"),
         (tmp_path / "p.xlsx", {}, "must end in"),
@@ -126,7 +126,7 @@ def test_what_is_wrong_is_said_before_anything_is_sent(guard: hf.client.RemoteGu
     with pytest.raises(FileNotFoundError):
         guard.submit(tmp_path / "none.csv", board="income", guess=0.5)
     (tmp_path / "m.onnx").write_bytes(b"model")
-    with pytest.raises(QuestionRefused, match="models may not be submitted"):
+    with pytest.raises(QuestionRefused, match="does not accept models; submit predictions instead"):
         guard.submit(tmp_path / "m.onnx", board="income", guess=0.5)
     assert guard.remaining()["yours"]["questions"] == left
 

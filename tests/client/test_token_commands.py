@@ -69,7 +69,7 @@ def test_what_is_wrong_is_said(live: Live, capsys: Any, monkeypatch: pytest.Monk
     for words, said in (
         (["vic", "--role", "king"], "--role must be one of"),
         (["vic", "--expires", "yesterday"], "--expires must be a time such as 2030-01-31T12:00Z, got 'yesterday'"),
-        (["vic", "--expires", "2020-01-31"], "expires must be a time to come"),
+        (["vic", "--expires", "2020-01-31"], "expires must be a time in the future, at most"),
         (["<b>vic"], "must be letters, digits, spaces and _.@+()-, beginning with a letter or digit"),
     ):
         assert run(["token", "issue", live.url, *words]) == 2

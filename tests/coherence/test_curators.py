@@ -117,7 +117,7 @@ class TestFunction:
         assert made["age"].tolist() == HALF["age"].tolist()
         with pytest.raises(CuratorFailed, match="raised ZeroDivisionError"):
             cur.Function(lambda half: 1 / 0, time_limit=30)(HALF, rng())
-        with pytest.raises(CuratorFailed, match="died with status 9"):
+        with pytest.raises(CuratorFailed, match="ended unexpectedly, with exit status 9"):
             cur.Function(_die, time_limit=30)(HALF, rng())
         with pytest.raises(CuratorFailed, match="raised"):
             cur.Function(lambda half: lambda: None, time_limit=30)(HALF, rng())

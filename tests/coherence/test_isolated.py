@@ -18,7 +18,7 @@ def test_a_dead_child_is_not_taken_for_a_slow_one_where_another_holds_its_pipe()
             os._exit(0)
         os._exit(7)
 
-    with pytest.raises(CuratorFailed, match="died with status 7"):
+    with pytest.raises(CuratorFailed, match="ended unexpectedly, with exit status 7"):
         isolated(dies, (), 10.0)
 
 

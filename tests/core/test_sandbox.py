@@ -54,7 +54,7 @@ def _fails(error: Exception) -> None:
 
 
 def test_a_function_dies_raises_hangs_or_is_passed_on() -> None:
-    with pytest.raises(sandbox.SandboxError, match="process died with status -9") as died:
+    with pytest.raises(sandbox.SandboxError, match="process ended unexpectedly, with exit status -9") as died:
         sandbox.call(lambda: os.kill(os.getpid(), signal.SIGKILL), (), seconds=30)
     assert not isinstance(died.value, sandbox.TimedOut)
     with pytest.raises(sandbox.SandboxError) as raised:

@@ -76,7 +76,7 @@ def test_keys_are_found_under_another_name_and_engine() -> None:
 
 def test_no_row_key_no_sketch() -> None:
     assert table({"x": [1]}).key_sketch() is None
-    with pytest.raises(InvalidParameter, match="row_key must be a column"):
+    with pytest.raises(InvalidParameter, match="row_key must be the name of a column of the data, got"):
         table({"x": [1]}, row_key="y")
     with pytest.raises(InvalidParameter, match="a stored sketch"):
         Sketch.from_dict({"hashes": ["zz"], "below": "0"})

@@ -29,23 +29,27 @@ RAGGED = np.array([None, [1], [1, 2]], dtype=object)
     [
         (7, None, "source must be a mapping of columns, a data frame, a file or an address, got a int"),
         ([1, 2], None, "source must be a mapping of columns, a data frame, a file or an address, got a list"),
-        ({"a": [1], "b": [1, 2]}, "polars", "source must have columns of one length, each of one type"),
-        ({"a": [1], "b": [1, 2]}, "numpy", "source must have columns of one length"),
-        ({"a": [1, SECRET]}, "polars", "column 'a' must hold numbers, truth values or texts, and holds several"),
-        ({"a": [1, SECRET]}, "numpy", "column 'a' must hold numbers, truth values or texts, and holds several"),
-        ({"a": [1, True]}, "polars", "column 'a' must hold numbers, truth values or texts, and holds several"),
-        ({"a": [1, True]}, "numpy", "column 'a' must hold numbers, truth values or texts, and holds several"),
-        ({"a": [10**400, 1.5]}, "polars", "column 'a' must hold numbers that fit a double"),
+        ({"a": [1], "b": [1, 2]}, "polars", "source must have columns of the same length, and each column must have"),
+        ({"a": [1], "b": [1, 2]}, "numpy", "source must have columns that all have the same length"),
+        ({"a": [1, SECRET]}, "polars", "column 'a' must have only numbers, only truth values or only texts"),
+        ({"a": [1, SECRET]}, "numpy", "column 'a' must have only numbers, only truth values or only texts"),
+        ({"a": [1, True]}, "polars", "column 'a' must have only numbers, only truth values or only texts"),
+        ({"a": [1, True]}, "numpy", "column 'a' must have only numbers, only truth values or only texts"),
+        ({"a": [10**400, 1.5]}, "polars", "must have numbers that fit into a double-precision floating-point"),
         ("ftp://bucket/rows.parquet", None, "source must be a file on this machine or begin with postgresql://"),
-        (f"snowflake://{SECRET}@there", None, "table must name the table of the database that holds the rows"),
+        (f"snowflake://{SECRET}@there", None, "table must be the name of the table with the rows in the database"),
         ({"a": np.zeros((2, 2))}, "numpy", "column 'a' must be a one-dimensional array"),
         ({"a": [[1], [1, 2]]}, "numpy", "column 'a' must be a one-dimensional array"),
         ({"a": SECRET}, "numpy", "column 'a' must be a one-dimensional array"),
         ({"a": RAGGED}, "numpy", "source must have a column of numbers, truth values, texts or dates, and has none"),
         ({"a": np.array([1j])}, "numpy", "source must have a column of numbers, truth values, texts or dates, and has"),
         ({"a": np.array([1], np.uint64)}, "numpy", "source must have a column of numbers"),
-        ({"a": [f"{SECRET} \ud800"]}, "numpy", "column 'a' must hold texts in Unicode, without half a letter"),
-        ({"a": [f"{SECRET} \ud800"]}, "polars", "source must have columns of one length, each of one type"),
+        ({"a": [f"{SECRET} \ud800"]}, "numpy", "must have texts in valid Unicode, without half of a surrogate pair"),
+        (
+            {"a": [f"{SECRET} \ud800"]},
+            "polars",
+            "source must have columns of the same length, and each column must have",
+        ),
         ("rows.txt", None, "source must be a .parquet or .csv file or a folder of Parquet files: rows.txt"),
     ],
 )
@@ -60,10 +64,12 @@ def test_what_is_no_table(source: Any, engine: Any, said: str) -> None:
 def test_a_table_is_named_in_a_database_alone(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_csv(tmp_path / "rows.csv")
     for source, engine in (({"a": [1]}, "polars"), ({"a": [1]}, "numpy"), (tmp_path / "rows.csv", "polars")):
-        with pytest.raises(InvalidParameter, match=f"table must be left out for a source behind {engine}"):
+        with pytest.raises(
+            InvalidParameter, match=f"table must be left out for a source that the engine {engine} reads"
+        ):
             hf.data.table(source, engine=engine, table="people")
     for table in ("", "  ", "a\0b", 7):
-        with pytest.raises(InvalidParameter, match="table must name the table that holds the rows"):
+        with pytest.raises(InvalidParameter, match="table must be the name of the table with the rows"):
             hf.data.table("postgresql://nobody@127.0.0.1:9/none", table=table)  # type: ignore[arg-type]
 
 
@@ -142,14 +148,14 @@ def test_a_category_of_truth_values_is_one(kind: Any, value: Any) -> None:
 
 
 def test_numbers_have_no_categories() -> None:
-    with pytest.raises(InvalidParameter, match="categories cannot be declared for a column of kind number"):
+    with pytest.raises(InvalidParameter, match="categories must be left out for a column of kind number"):
         category("categories", 1.5, "number")
 
 
 def test_an_end_of_a_range_is_a_number_that_every_engine_has() -> None:
     assert (end("low", 0), end("low", -0.0), end("low", 2.0**-100)) == (0.0, 0.0, 2.0**-100)
     for value in (2.0**-101, -1e-40, 5e-324):
-        with pytest.raises(InvalidParameter, match=r"low must be 0 or at least 2\*\*-100 in size"):
+        with pytest.raises(InvalidParameter, match=r"low must be 0 or a number with a size of at least 2\*\*-100"):
             end("low", value)
 
 
@@ -167,7 +173,9 @@ def test_columns_of_another_kind_are_not_read_and_not_shown() -> None:
         (Column("a", "boolean"), np.array([1.0])),
         (Column("a", "integer"), np.zeros((2, 2), dtype=int)),
     ):
-        with pytest.raises(InvalidParameter, match=f"column 'a' must be one array of kind {column.kind}") as caught:
+        with pytest.raises(
+            InvalidParameter, match=f"column 'a' must be a one-dimensional array of kind {column.kind}"
+        ) as caught:
             numpy_columns.read(column, wrong)
         assert SECRET not in str(caught.value)
     with pytest.raises(InvalidParameter, match="column 'a' must hold texts"):
@@ -186,5 +194,5 @@ def test_what_holds_rows_shows_their_number_alone() -> None:
 @pytest.mark.parametrize("name", ["none.csv", "a" * 300 + ".csv", "a" * 300 + ".parquet", "a\0b.csv"])
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_a_file_that_cannot_be_there(tmp_path: Path, engine: Any, name: str) -> None:
-    with pytest.raises(SampleUnavailable, match=r"there is no file .*, or it cannot be read"):
+    with pytest.raises(SampleUnavailable, match=r"there is no file .*, or the file cannot be read"):
         hf.data.table(tmp_path / name, engine=engine)

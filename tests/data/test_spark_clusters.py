@@ -126,7 +126,7 @@ def test_workers_of_this_machine_run_this_python(file: Path, tmp_path: Path) -> 
 def test_one_session_in_a_process(spark_session: SparkSession, file: Path) -> None:
     with pytest.raises(
         InvalidParameter,
-        match="session must belong to the cluster of the Spark session that already runs in this process",
+        match="session must belong to the same cluster as the Spark session that",
     ):
         hf.data.table(file, engine="spark", session="spark://127.0.0.1:1")
     with pytest.raises(InvalidParameter, match="session must be a Spark session, or an address such as spark://"):

@@ -245,10 +245,10 @@ def test_what_the_other_engines_refuse_is_not_read_in_another_way(spark_session:
     rows.write_parquet(noted / "a.parquet")
     os.link(linked / "a.parquet", linked / "b.parquet")
     for place, said in (
-        (deleted, "must not be a table of Delta Lake with deletion vectors"),
+        (deleted, "must not be a Delta Lake table with deletion vectors"),
         (emptied, "must have at least one row"),
         (linked, "must name each file once"),
-        (uneven, "same columns in the names of the folders"),
+        (uneven, "source must have the same columns in the folder names of all files"),
         (f"file://{emptied}", "must not be the folder of a table of delta"),  # as one of a store that Spark alone knows
         (f"file://{noted}", "must not be the folder of a table of iceberg"),
     ):
@@ -293,7 +293,7 @@ def test_kinds_of_parquet_columns_are_those_of_the_other_engines(spark_session: 
     assert table(path).schema.names == ("i",)
     broken = pa.Array.from_buffers(pa.string(), 2, pa.array([b"a", b"\xff\xfe"], pa.binary()).buffers())
     pq.write_table(pa.table({"x": [1, 2], "s": broken}), path)
-    with pytest.raises(SampleUnavailable, match="column 's' must hold texts in UTF-8, and has other bytes"):
+    with pytest.raises(SampleUnavailable, match="must have texts in UTF-8, and some are not"):
         table(path, engine="spark", session=spark_session)
 
 

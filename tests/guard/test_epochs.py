@@ -121,14 +121,14 @@ def test_without_a_row_key_digests_find_the_same_rows() -> None:
         ),
         (
             hf.data.table({"right": [True], "wrong": [1], "item": ["a"]}, row_key="item"),
-            "no others: it has no column 'wrong'",
+            "no others, and the guard has no column 'wrong'",
         ),
         (
             hf.data.table({"right": ["yes"], "item": ["a"]}, row_key="item"),
-            "column 'right' is boolean there, and text here",
+            "column 'right' is of kind boolean in the guard, and of kind text in new_rows",
         ),
         (hf.data.table({"right": [True, None], "item": ["a", "b"]}, row_key="item"), "every row of column 'right'"),
-        (hf.data.table({"right": [True], "item": ["a"]}), "new_rows must have a row_key"),
+        (hf.data.table({"right": [True], "item": ["a"]}), "new_rows must be opened with a row_key"),
     ],
 )
 def test_rows_that_do_not_fit_change_nothing(rows: hf.data.Sample, words: str) -> None:
@@ -176,7 +176,9 @@ def test_a_sketch_finds_some_keys_and_says_that_there_may_be_more() -> None:
 
     store, january, february = open_store(), rows(0, 12_000), rows(11_990, 20_000)
     first = Guard.open(store, january, Policy(questions=5)).ledger
-    with pytest.raises(LedgerConflict, match=r"at least \d of .* give these rows too \(`--rows`\).*Nothing was opened"):
+    with pytest.raises(
+        LedgerConflict, match=r"at least \d of .* give these rows too \(`--rows`\).*No epoch was opened"
+    ):
         epochs.extend(store, first, february)
     with pytest.raises(LedgerConflict, match=r"new: 10 of .* \.\.\.; leave these rows out"):
         epochs.extend(store, first, february, [january])
@@ -195,7 +197,7 @@ def test_rows_with_a_guard_of_their_own_are_no_epoch() -> None:
     Guard.open(store, month(5), Policy(questions=5))
     with pytest.raises(LedgerConflict, match="have a guard of their own"):
         guard.extend(month(5))
-    with pytest.raises(LedgerConflict, match="sample must be epochs of one guard"):
+    with pytest.raises(LedgerConflict, match="sample must be a list of data sets that are epochs of one guard"):
         Guard.open(store, [month(0), month(5)])
 
 
@@ -257,10 +259,13 @@ def test_one_epoch_is_all_epochs() -> None:
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        ({"kind": "compare", "b": "right", "a": "not right"}, "this compare cannot be about all epochs"),
-        ({"kind": "check", "expression": "right", "guess": 0.5, "where": "item = 'a'"}, "cannot be about all epochs"),
-        ({"kind": "final", "candidates": {"a": "right"}}, "this final cannot be about all epochs"),
-        ({"kind": "close"}, "this close cannot be about all epochs"),
+        ({"kind": "compare", "b": "right", "a": "not right"}, "this compare cannot be asked about all epochs"),
+        (
+            {"kind": "check", "expression": "right", "guess": 0.5, "where": "item = 'a'"},
+            "cannot be asked about all epochs",
+        ),
+        ({"kind": "final", "candidates": {"a": "right"}}, "this final cannot be asked about all epochs"),
+        ({"kind": "close"}, "this close cannot be asked about all epochs"),
     ],
 )
 def test_what_cannot_be_about_all_epochs_is_refused_for_nothing(question: dict[str, Any], words: str) -> None:
@@ -273,8 +278,11 @@ def test_what_cannot_be_about_all_epochs_is_refused_for_nothing(question: dict[s
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (Policy(questions=20, histories="separate", analysts={"ann": 0.5, "analyst": 0.5}), "histories are separate"),
-        (Policy(questions=20, privacy=PureDP(1.0), accounting="odometer"), "counts privacy without a limit"),
+        (Policy(questions=20, histories="separate", analysts={"ann": 0.5, "analyst": 0.5}), "a separate history"),
+        (
+            Policy(questions=20, privacy=PureDP(1.0), accounting="odometer"),
+            "counts privacy with an odometer, without a limit",
+        ),
     ],
 )
 def test_policies_that_do_not_allow_it_say_so_and_answer_each_epoch(policy: Policy, words: str) -> None:
@@ -290,7 +298,7 @@ def test_a_privacy_cap_holds_over_all_rows() -> None:
     guard.ask(hf.mean("right"))
     answer = guard.ask({**CHECK, "guess": 0.75, "tolerance": 0.3}, epoch="all")
     assert answer.guarantee.parameters["privacy"] == {"kind": "pure-dp", "epsilon": 0.02}
-    with pytest.raises(QuestionRefused, match="mean cannot be about all epochs"):
+    with pytest.raises(QuestionRefused, match="mean cannot be asked about all epochs"):
         guard.ask(hf.mean("right"), epoch="all")
 
 
@@ -299,10 +307,10 @@ def test_each_epoch_must_admit_a_question_about_all_and_nothing_is_paid_where_on
     for guess in (0.7, 0.75):
         guard.ask({**CHECK, "guess": guess}, epoch=2)
     assert not guard.estimate(CHECK, epoch="all").admitted
-    with pytest.raises(BudgetExhausted, match="epoch 2: all 2 questions"):
+    with pytest.raises(BudgetExhausted, match="epoch 2: all analysts together may ask 2 questions"):
         guard.ask(CHECK, epoch="all")
     assert guard.at(3).remaining()["total"]["questions"] == 2
-    with pytest.raises(InvalidParameter, match="one by one where epoch is 'all'"):
+    with pytest.raises(InvalidParameter, match="one at a time if epoch is 'all'"):
         guard.ask_all([CHECK, {**CHECK, "guess": 0.5}], epoch="all")
 
 
@@ -310,7 +318,7 @@ def test_a_final_ends_its_epoch_alone() -> None:
     guard = guard_of(2)
     guard.ask(CHECK, epoch="all")
     assert guard.at(1).ask({"kind": "final", "candidates": {"a": "right"}}).details["revealed"]
-    with pytest.raises(BudgetExhausted, match="exact values were shown"):
+    with pytest.raises(BudgetExhausted, match="has shown exact values"):
         guard.ask({**CHECK, "guess": 0.7}, epoch="all")
     assert guard.ask({**CHECK, "guess": 0.7}).passed is not None
 
@@ -327,9 +335,9 @@ def test_rows_out_of_reach_leave_stored_answers_and_say_what_is_missing() -> Non
     guard_of(2, store=store).ask(CHECK, epoch="all")
     old = Guard.open(store, month(0))
     assert old.ask(CHECK, epoch="all").repeated
-    with pytest.raises(SampleUnavailable, match="rows of epoch 2 are not available"):
+    with pytest.raises(SampleUnavailable, match="does not have the rows of epoch 2"):
         old.ask({**CHECK, "guess": 0.7}, epoch="all")
-    with pytest.raises(SampleUnavailable, match="epoch 2 was opened"):
+    with pytest.raises(SampleUnavailable, match="epoch 2 of this guard was opened"):
         old.ask(CHECK)
     assert not old.ask(CHECK, epoch=1).repeated
 
@@ -341,7 +349,9 @@ def test_the_name_of_an_epoch(epoch: Any) -> None:
 
 
 def test_a_number_beyond_the_last_epoch() -> None:
-    with pytest.raises(InvalidParameter, match="epoch must be at most 2: there are 2 epochs of this guard, got 3"):
+    with pytest.raises(
+        InvalidParameter, match="epoch must be at most 2, because there are 2 epochs of this guard, got 3"
+    ):
         guard_of(2).ask(CHECK, epoch=3)
 
 
@@ -377,7 +387,7 @@ def test_of_two_that_extend_at_once_one_is_told_to_try_again(monkeypatch: pytest
         real(*given)
 
     monkeypatch.setattr(epochs, "_require_new", raced)
-    with pytest.raises(LedgerConflict, match="epoch 2 of this guard was opened just now"):
+    with pytest.raises(LedgerConflict, match="somebody else has just opened epoch 2"):
         guard.extend(month(1))
     guard.extend(month(1))
     assert [one.number for one in guard.epochs()] == [1, 2, 3]
@@ -464,7 +474,7 @@ def test_the_pooled_state_is_that_of_one_sample() -> None:
 
 def test_a_guard_without_a_store_has_no_epochs() -> None:
     guard = guard_of(1)
-    with pytest.raises(HoldfastError, match=r"opened by `Guard.open`"):
+    with pytest.raises(HoldfastError, match=r"opened with `Guard.open`"):
         Guard(guard.ledger, month(0)).extend(month(1))
 
 

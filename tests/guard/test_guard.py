@@ -100,7 +100,7 @@ def test_a_key_stands_for_one_question(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, mixed())
     first = guard.ask(hf.mean("age < 40"), key="k1")
     assert guard.ask(hf.mean("age < 40"), key="k1").sequence == first.sequence
-    with pytest.raises(LedgerConflict, match="key 'k1' was used for another question"):
+    with pytest.raises(LedgerConflict, match="key 'k1' was already used for another question"):
         guard.ask(hf.mean("age < 41"), key="k1")
     assert guard.ask(hf.mean("age < 41"), key="k1", analyst="another").sequence > first.sequence
 
@@ -111,7 +111,10 @@ def test_the_budget_is_spent_to_its_limit_and_not_past_it(sample: hf.data.Sample
         guard.ask(hf.mean(f"age < {20 + i}"))
     assert guard.remaining()["total"]["epsilon"] == 0.0
     head = guard.ledger.head()
-    with pytest.raises(BudgetExhausted, match=r"all analysts together: the basic filter refuses: spent epsilon=0\.1"):
+    with pytest.raises(
+        BudgetExhausted,
+        match=r"all analysts together: the basic filter refuses a cost of .*: spent so far epsilon=0\.1",
+    ):
         guard.ask(hf.mean("age < 50"))
     assert guard.ledger.head() == head
     refused = guard.estimate(hf.mean("age < 50"))
@@ -124,13 +127,13 @@ def test_an_analyst_has_a_share_and_the_whole_is_kept(sample: hf.data.Sample) ->
     guard = Guard.open(None, sample, mixed(analysts={"ann": 0.3, "bo": 1.0}, questions=10))
     for i in range(3):
         guard.ask(hf.mean(f"age < {20 + i}"), analyst="ann")
-    with pytest.raises(BudgetExhausted, match="all 3 questions that analyst 'ann' may ask"):
+    with pytest.raises(BudgetExhausted, match="analyst 'ann' may ask 3 questions"):
         guard.ask(hf.mean("age < 50"), analyst="ann")
     for i in range(7):
         guard.ask(hf.mean(f"age < {30 + i}"), analyst="bo")
     with pytest.raises(BudgetExhausted, match="all analysts together"):
         guard.ask(hf.mean("age < 60"), analyst="bo")
-    with pytest.raises(InvalidParameter, match="analyst must be one that the policy names"):
+    with pytest.raises(InvalidParameter, match="analyst must be a name that the policy lists"):
         guard.ask(hf.mean("age < 60"), analyst="eve")
 
 
@@ -213,7 +216,7 @@ def test_the_failure_after_the_last_planned_one_ends_the_run(sample: hf.data.Sam
     assert guard.ask(ask.check("age < 40", guess=0.9)).value is not None
     last = guard.ask(ask.check("age < 41", guess=0.9))
     assert (last.passed, last.value, last.interval) == (False, None, None)
-    with pytest.raises(BudgetExhausted, match="failures were capped at 1"):
+    with pytest.raises(BudgetExhausted, match="the policy allows 1 failed checks"):
         guard.ask(ask.check("age < 42", guess=0.9))
 
 
@@ -223,15 +226,15 @@ def test_means_alone_use_the_narrowest_plan(sample: hf.data.Sample) -> None:
     assert answer.guarantee.theorem == "interval.sign-comparison"
     assert answer.half_width == pytest.approx(guard.estimate(hf.mean("age<41")).half_width, rel=0.5)
     guard.ask_all([hf.mean("age < 41"), hf.mean("age < 42")])
-    with pytest.raises(BudgetExhausted, match="all 3 questions"):
+    with pytest.raises(BudgetExhausted, match="may ask 3 questions"):
         guard.ask(hf.mean("age < 43"))
-    with pytest.raises(QuestionRefused, match=r"is not allowed here; the policy allows check, claim, compare, mean$"):
+    with pytest.raises(QuestionRefused, match=r"does not allow a select; it allows check, claim, compare, mean$"):
         guard.ask(ask.histogram("age", edges=[20, 40]))
 
 
 def test_who_asks_for_noise_without_a_privacy_cap_is_told_what_is_missing(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, Policy(questions=3))
-    with pytest.raises(QuestionRefused, match=r"the policy allows check, .*; noise needs `privacy` in a policy"):
+    with pytest.raises(QuestionRefused, match=r"it allows check, .*; noise needs `privacy` in a policy"):
         guard.ask(hf.mean("age < 43"))
 
 
@@ -256,7 +259,7 @@ def test_pausing_closing_and_overriding_are_recorded(sample: hf.data.Sample) -> 
     later = guard.ask(hf.mean("age < 41"))
     assert not later.guarantee.certified
     assert later.remaining["total"]["epsilon"] == 0.18
-    with pytest.raises(InvalidParameter, match="allow at least what was spent"):
+    with pytest.raises(InvalidParameter, match="policy must have a privacy budget of at least what was spent already"):
         guard.override(mixed(privacy=PureDP(0.015)), reason="too small")
     guard.close("done")
     with pytest.raises(QuestionRefused, match="this guard is closed"):
@@ -273,11 +276,11 @@ def test_an_override_cannot_make_answers_uncounted(sample: hf.data.Sample) -> No
     looks.ask(ask.check("age < 40", guess=0.99))
     assert looks.level(0.05) < 0.05
     for policy in (mixed(kinds=("mean", "select")), Policy(questions=5), mixed(accounting="odometer")):
-        with pytest.raises(InvalidParameter, match="policy must keep"):
+        with pytest.raises(InvalidParameter, match="policy must"):
             looks.override(policy, "to forget")
     assert looks.level(0.05) < 0.05  # a refused override changes nothing
     means = Guard.open(None, sample, Policy(answers="means", questions=10))
-    with pytest.raises(InvalidParameter, match="policy must keep answers"):
+    with pytest.raises(InvalidParameter, match="policy must have the same value of answers"):
         means.override(Policy(questions=10), "to forget")
     looks.override(mixed(), "the same again")
     for bare in (looks.level, looks.adjusted):
@@ -303,7 +306,7 @@ def test_a_rename_a_reload_and_another_order_meet_the_same_budget(tmp_path: Path
     again = Guard.open(ledger, hf.data.table(path))
     assert again.remaining()["total"]["epsilon"] == 0.09
     assert again.ask(hf.mean("age < 40")).repeated
-    with pytest.raises(LedgerConflict, match="opened with another policy"):
+    with pytest.raises(LedgerConflict, match="has a guard with another policy"):
         Guard.open(ledger, hf.data.table(path), mixed(privacy=PureDP(5.0)))
     again.shut()
 
@@ -313,7 +316,9 @@ def test_samples_that_share_rows_are_found_by_their_key(tmp_path: Path) -> None:
     people = rows() | {"person": np.arange(N)}
     Guard.open(store, hf.data.table(people, row_key="person"), mixed())
     others = rows(2) | {"person": np.arange(N) + N - 40}
-    with pytest.raises(LedgerConflict, match="shares rows with 1 that this store guards already"):
+    with pytest.raises(
+        LedgerConflict, match="shares rows with other data sets that have a guard in this store, 1 in all"
+    ):
         Guard.open(store, hf.data.table(others, row_key="person"), mixed())
     allowed = Guard.open(store, hf.data.table(others, row_key="person"), mixed(), allow_overlap="two studies")
     assert next(iter(allowed.ledger.entries())).body["allowed_because"] == "two studies"
@@ -331,14 +336,14 @@ def test_samples_that_share_rows_are_found_by_their_key(tmp_path: Path) -> None:
         (
             hf.mean("age > 3", spend=ZCDP(0.1)),
             InvalidParameter,
-            "spend must be a PureDP where the privacy budget is a PureDP",
+            "spend must be a PureDP if the privacy budget is a PureDP",
         ),
         (hf.mean("(select 1)"), InvalidParameter, "expression"),
         (ask.check("age > 3", guess=1.5), InvalidParameter, "guess"),
         (ask.claim("age > 3"), InvalidParameter, "at_least or at_most must be given"),
-        (ask.validate("age", at_least=0.5), InvalidParameter, "condition must be true or false of each row"),
+        (ask.validate("age", at_least=0.5), InvalidParameter, "condition must be true or false in each row"),
         (ask.histogram("age"), InvalidParameter, "categories or edges must be given"),
-        (ask.select({"a": "age > 3"}), InvalidParameter, "candidates must be a mapping of 2"),
+        (ask.select({"a": "age > 3"}), InvalidParameter, "candidates must be a mapping from"),
         ({"kind": "median"}, InvalidParameter, "kind must be one of"),
         ({"kind": "mean", "colour": 3}, InvalidParameter, "a mean has expression"),
         ([], InvalidParameter, "a question must be a mapping"),
@@ -418,7 +423,7 @@ def test_after_the_failure_past_the_cap_the_guard_says_that_it_has_ended(tmp_pat
     assert guard.remaining()["total"] == {"questions": 0, "failures": 0}
     assert guard.describe()["status"] == "ended"
     assert guard.describe()["remaining"]["failures"] == 0
-    with pytest.raises(BudgetExhausted, match="only `final` and `close` are answered now"):
+    with pytest.raises(BudgetExhausted, match="only `final` and `close`, which end the run, can still be asked"):
         guard.ask(ask.check("age < 60", guess=0.5))
     guard.override(Policy(questions=10, failures=5), "more failures were allowed")
     assert guard.remaining()["status"] == "open"

@@ -193,7 +193,7 @@ def test_where_nothing_is_left_it_says_so() -> None:
         budget.require(share)
     assert budget.level(0.05, course) == 0.0
     final = GuardBudget(1000, Policy(questions=3, final=1.0))
-    with pytest.raises(GuaranteeUnavailable, match="keeps all of the failure probability for it"):
+    with pytest.raises(GuaranteeUnavailable, match="keeps all of the failure probability for the final"):
         final.require(final.log_share(Course()))
     spent = GuardBudget(1000, Policy(questions=3))
     assert spent.log_share(Course(asked=3, checks=3)) == -math.inf
@@ -227,7 +227,7 @@ def test_what_must_be_constant_under_a_concentrated_cap_does_not_follow_the_run(
     assert budget.final_log_share(Course(asked=1)) == budget.final_log_share(Course(asked=19))
     pure = GuardBudget(1000, Policy(privacy=PureDP(1e-4), questions=20))
     assert pure.final_log_share(Course(asked=1)) > pure.final_log_share(Course(asked=19))  # what was left is added
-    with pytest.raises(InvalidParameter, match="stake must be left out where the privacy budget is concentrated"):
+    with pytest.raises(InvalidParameter, match="stake must be left out if the privacy budget is a ZCDP"):
         check("x > 0", guess=0.5, stake=0.1).bind(Schema({"x": "number not null"}), 1000, policy)
 
 

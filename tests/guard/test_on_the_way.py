@@ -24,11 +24,11 @@ def sample() -> hf.data.Sample:
 def test_a_batch_does_not_take_back_what_a_failure_in_it_has_told(sample: hf.data.Sample) -> None:
     """If a failure inside a batch ends the run, its answers stand: else every batch would be a free bit about rows."""
     guard = Guard.open(None, sample, Policy(questions=20, failures=0))
-    with pytest.raises(BudgetExhausted, match=r"failures were capped at 0.*the 1 before it in the batch were answered"):
+    with pytest.raises(BudgetExhausted, match="questions before this one in the batch were answered, and asking them"):
         guard.ask_all([ask.check("age < 40", guess=0.9), ask.check("age < 41", guess=0.3)])
     assert guard.describe()["progress"]["failed"] == 1
     assert guard.ask(ask.check("age < 40", guess=0.9)).repeated
-    with pytest.raises(BudgetExhausted, match="failures were capped at 0"):
+    with pytest.raises(BudgetExhausted, match="the policy allows 0 failed checks"):
         guard.ask(ask.check("age < 42", guess=0.3))
 
 

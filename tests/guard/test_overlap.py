@@ -70,7 +70,10 @@ def test_an_allowed_overlap_ends_the_certificates_of_both(store: Store) -> None:
     first = guarded(store, people())
     assert is_certified(first)
     assert first.level() > 0
-    with pytest.raises(LedgerConflict, match=r"shares rows with 1 that this store guards already \(column 'age' has"):
+    with pytest.raises(
+        LedgerConflict,
+        match=r"shares rows with other data sets that have a guard in this store, 1 in all \(column 'age' has",
+    ):
         guarded(store, people() | extra())
     assert is_certified(first, 41)  # a refusal changes nothing
     second = guarded(store, people() | extra(), allow_overlap="two teams")
@@ -153,7 +156,9 @@ def test_the_same_rows_under_other_columns_get_no_fresh_budget(change: str, keys
     store = open_store(None)
     guarded(store, people(), keys[0])
     changed = SAME[change](people())
-    with pytest.raises(LedgerConflict, match="shares rows with 1 that this store guards already"):
+    with pytest.raises(
+        LedgerConflict, match="shares rows with other data sets that have a guard in this store, 1 in all"
+    ):
         guarded(store, changed, keys[1] if keys[1] in changed else None)
 
 
@@ -188,7 +193,10 @@ def test_recoded_dropped_and_appended_rows_are_found_by_a_row_key(keys: Any, fou
     ids = keys(people()["id"])
     other = {"who": ids, "age": np.random.default_rng(5).integers(18, 90, len(ids))}
     if found:
-        with pytest.raises(LedgerConflict, match=r"shares rows with 1 .*\((by row key|column) 'who'"):
+        with pytest.raises(
+            LedgerConflict,
+            match=r"have a guard in this store, 1 in all .*\((by row key|column) 'who'",
+        ):
             guarded(store, other, "who")
     else:
         assert is_certified(guarded(store, other, "who"))

@@ -72,13 +72,13 @@ def test_expiry_is_read_as_utc() -> None:
         ({"privacy": PureDP(1.0), "spend": ZCDP(0.1)}, "spend must be a PureDP"),
         ({"accounting": "odometer"}, "privacy must be given"),
         ({"accounting": "odo"}, "accounting must be one of"),
-        ({"answers": "means"}, "answers='means' must come with questions"),
-        ({"answers": "means", "privacy": GDP(0.1)}, "answers='means' must come with questions"),
+        ({"answers": "means"}, "answers='means' must be given together with questions"),
+        ({"answers": "means", "privacy": GDP(0.1)}, "answers='means' must be given together with questions"),
         ({"answers": "means", "questions": 4, "privacy": PureDP(1.0)}, "privacy must be a positive GDP"),
         ({"answers": "means", "questions": 4, "privacy": GDP(0.0)}, "privacy must be a positive GDP"),
-        ({"answers": "means", "questions": 4, "spend": GDP(0.1)}, "spend must keep its default"),
-        (MEANS | {"accounting": "odometer"}, "accounting must keep its default"),
-        (MEANS | {"plan": "earlier"}, "plan must keep its default"),
+        ({"answers": "means", "questions": 4, "spend": GDP(0.1)}, "spend must have its default value"),
+        (MEANS | {"accounting": "odometer"}, "accounting must have its default value"),
+        (MEANS | {"plan": "earlier"}, "plan must have its default value"),
         ({"questions": 0}, "questions"),
         ({"failures": -1}, "failures"),
         ({"kinds": ("mean",)}, "kinds must be one of"),
@@ -96,13 +96,13 @@ def test_refuses(wrong: dict[str, object], said: str) -> None:
 
 
 def test_a_stored_policy_with_an_unknown_field_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="a policy has no colour"):
+    with pytest.raises(InvalidParameter, match="a policy has no field colour"):
         Policy.from_dict({"colour": "red"})
 
 
 def test_an_unknown_analyst_is_refused() -> None:
     policy = Policy(analysts={"ann": 0.5})
-    with pytest.raises(InvalidParameter, match="analyst must be one that the policy names"):
+    with pytest.raises(InvalidParameter, match="analyst must be a name that the policy lists"):
         policy.share("bo")
     with pytest.raises(InvalidParameter, match="printable name"):
         policy.share("")

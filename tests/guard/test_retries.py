@@ -84,5 +84,5 @@ def test_what_an_override_no_longer_allows_comes_back_by_its_key() -> None:
     again = guard.ask(mean("age < 40"), key="k")
     assert (again.sequence, again.repeated) == (before.sequence, True)
     guard.override(replace(POLICY, kinds=("check",), analysts={"bob": 1.0}), "and only by bob")
-    with pytest.raises(InvalidParameter, match="one that the policy names"):
+    with pytest.raises(InvalidParameter, match="a name that the policy lists"):
         guard.ask(mean("age < 40"), key="k")

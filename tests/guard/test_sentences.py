@@ -48,7 +48,7 @@ def test_the_failure_past_the_cap_ends_the_guard_and_prices_nothing_later() -> N
     assert "later intervals" not in str(last)
     assert guard.remaining()["status"] == guard.describe()["status"] == "ended"
     assert guard.remaining()["total"]["questions"] == 0
-    with pytest.raises(BudgetExhausted, match="only `final` and `close` are answered now"):
+    with pytest.raises(BudgetExhausted, match="only `final` and `close`, which end the run, can still be asked"):
         guard.ask(check("y = 0", guess=0.5))
     assert guard.ask(check("y = 1", guess=0.9)).repeated, "what was answered stays free"
     ended = guard.ask(final({"y": "y = 1"}))

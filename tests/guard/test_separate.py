@@ -218,7 +218,7 @@ def test_an_override_ends_every_certificate_and_a_further_level() -> None:
 def test_a_level_is_of_one_analyst() -> None:
     guard = opened(SEPARATE)
     for analyst in (None, "eve"):
-        with pytest.raises(GuaranteeUnavailable, match="name an analyst of the policy"):
+        with pytest.raises(GuaranteeUnavailable, match="give the name of an analyst of the policy"):
             guard.level(0.05, analyst=analyst)
         with pytest.raises(GuaranteeUnavailable):
             guard.adjusted(0.01, analyst=analyst)

@@ -35,7 +35,7 @@ def guard() -> Guard:
     [
         (lambda guard: guard.override(POLICY.to_dict(), "why"), "policy must be a Policy, got a dict"),
         (lambda guard: guard.override(None, "why"), "policy must be a Policy, got a NoneType"),
-        (lambda guard: guard.override(POLICY, ""), "reason must be a text: an override is recorded with its reason"),
+        (lambda guard: guard.override(POLICY, ""), "reason must be a text that is not empty"),
         (lambda guard: guard.override(POLICY, "  \n"), "reason must be a text"),
         (lambda guard: guard.override(POLICY, 7), "reason must be a text"),
         (lambda guard: guard.pause(7), "reason must be a text"),
@@ -59,13 +59,13 @@ def test_a_wrong_act_is_refused_and_not_recorded(guard: Guard, act: Callable[[Gu
 @pytest.mark.parametrize("reason", ["", "   ", 7, True])
 def test_an_overlap_is_allowed_for_a_reason_or_not_at_all(reason: Any) -> None:
     store = open_store()
-    with pytest.raises(InvalidParameter, match="allow_overlap must be the reason, a text, which is recorded"):
+    with pytest.raises(InvalidParameter, match="allow_overlap must be a text with the reason"):
         Guard.open(store, sample(), POLICY, allow_overlap=reason)
     assert store.datasets() == []
 
 
 def test_a_guard_is_not_made_over_other_rows_than_its_ledger_was_opened_for(guard: Guard) -> None:
-    with pytest.raises(LedgerConflict, match="another number of rows than this ledger was opened for"):
+    with pytest.raises(LedgerConflict, match="does not have the number of rows with which this ledger was opened"):
         Guard(guard.ledger, sample(399))
 
 
@@ -81,7 +81,7 @@ def test_a_guard_is_not_made_over_other_rows_than_its_ledger_was_opened_for(guar
 )
 def test_a_ledger_that_no_guard_opened_is_none_of_a_guard(act: Callable[[Any], object]) -> None:
     ledger = open_store().ledger("fingerprint")
-    with pytest.raises(LedgerConflict, match="this ledger was not opened by a guard"):
+    with pytest.raises(LedgerConflict, match="this ledger does not belong to a guard"):
         act(ledger)
     assert ledger.head().sequence == 0
 
@@ -89,11 +89,11 @@ def test_a_ledger_that_no_guard_opened_is_none_of_a_guard(act: Callable[[Any], o
 def test_a_data_set_is_found_by_the_beginning_of_its_name() -> None:
     store = open_store()
     for wanted in (None, "a"):
-        with pytest.raises(InvalidParameter, match="this store guards no data set yet"):
+        with pytest.raises(InvalidParameter, match="this ledger has no guard yet"):
             stewarding.find(store, wanted)
     guard = Guard.open(store, sample(), POLICY)
     assert stewarding.find(store, None).dataset == stewarding.find(store, guard.dataset[:8]).dataset == guard.dataset
-    with pytest.raises(InvalidParameter, match=f"one fingerprint of {guard.dataset[:12]}, got 'no such'"):
+    with pytest.raises(InvalidParameter, match=f"of exactly one data set, out of {guard.dataset[:12]}, got 'no such'"):
         stewarding.find(store, "no such")
 
 
@@ -107,13 +107,13 @@ def test_a_standing_that_no_guard_wrote_is_not_believed(gone: str) -> None:
         transaction.append("opened", plain)
 
     ledger.submit(opened)
-    with pytest.raises(InvalidParameter, match="a guard's stored state must be what a guard wrote"):
+    with pytest.raises(InvalidParameter, match="a guard's stored state must have the fields that a guard writes"):
         ledger.look(GuardState.of)
 
 
 @pytest.mark.parametrize("plain", [None, [], {}, {"answered": 3}, Progress().to_dict() | {"more": 1}])
 def test_progress_is_read_whole_or_not_at_all(plain: Any) -> None:
-    with pytest.raises(InvalidParameter, match=r"stored progress must have .*answered"):
+    with pytest.raises(InvalidParameter, match=r"stored progress must be a mapping with the fields .*answered"):
         Progress.from_dict(plain)
 
 
@@ -125,7 +125,10 @@ def test_progress_is_never_negative(name: str) -> None:
 
 @pytest.mark.parametrize("plain", [None, 3, "policy", [], [("questions", 3)]])
 def test_a_policy_is_read_from_a_mapping(plain: Any) -> None:
-    with pytest.raises(InvalidParameter, match=f"a policy must be a mapping, got a {type(plain).__name__}"):
+    with pytest.raises(
+        InvalidParameter,
+        match=f"a policy must be a mapping from names of fields to values, got a {type(plain).__name__}",
+    ):
         Policy.from_dict(plain)
 
 
@@ -136,7 +139,7 @@ def test_a_policy_is_read_from_a_mapping(plain: Any) -> None:
 )
 def test_a_stored_answer_is_what_a_guard_released(guard: Guard, changed: dict[str, Any]) -> None:
     plain = {k: v for k, v in (guard.ask(hf.mean("age < 30")).released() | changed).items() if v is not ...}
-    with pytest.raises(InvalidParameter, match="a stored answer must be what a guard released"):
+    with pytest.raises(InvalidParameter, match="a stored answer must have the fields of an answer"):
         GuardedAnswer.stored(plain, 2, False)
 
 
@@ -167,7 +170,11 @@ def test_a_receipt_of_the_wrong_shape_is_refused(guard: Guard, wrong: dict[str, 
         Receipt.from_dict(genuine | wrong)
 
 
-@pytest.mark.parametrize("answer", [{"value": "\ud800"}, {"value": {1, 2}}], ids=["half a letter", "a set"])
+@pytest.mark.parametrize(
+    "answer",
+    [{"value": "\ud800"}, {"value": {1, 2}}],
+    ids=["must have texts in valid Unicode, without half of a surrogate pair", "a set"],
+)
 def test_a_receipt_that_has_no_text_is_not_signed(guard: Guard, answer: Any) -> None:
     assert not Receipt.from_dict(receipt_of(guard) | {"answer": answer}).is_signed()
 
@@ -176,5 +183,5 @@ def test_no_cap_is_read_where_there_is_none() -> None:
     with pytest.raises(GuaranteeUnavailable, match="the policy has no privacy budget"):
         GuardBudget(400, Policy(questions=5))._cap(0)
     for cost in (None, hf.accounting.Bits(3)):
-        with pytest.raises(GuaranteeUnavailable, match="of the same kind as the policy's privacy"):
+        with pytest.raises(GuaranteeUnavailable, match="of the same kind of cost as the policy's privacy"):
             _amount(cost)

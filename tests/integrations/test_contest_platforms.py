@@ -148,7 +148,7 @@ def test_every_team_of_a_platform_is_a_participant_of_a_server(
     annotation.write_text(json.dumps(settings | {"tokens": {"1": tokens["ann"], "The Bobs": tokens["bob"]}}))
     submitted(5, 1)
     submitted(6, 2, "The Bobs")
-    with pytest.raises(BudgetExhausted, match="'ann' has made all 1"):
+    with pytest.raises(BudgetExhausted, match="'ann' has made 1"):
         submitted(7, 1)
     with pytest.raises(InvalidParameter, match="must say who submits"):
         submitted(5, 3, "unknown")

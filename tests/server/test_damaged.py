@@ -65,7 +65,7 @@ def test_lists_name_them_and_the_others_answer(server: tuple[Live, dict[str, dic
             "whole": "open",
         }
         for name in ("totals", "standing"):
-            assert "is not the one that its entry records" in listed[name]["problem"]
+            assert "differs from the state that the ledger's entry records; run `holdfast" in listed[name]["problem"]
             at = f"/api/v1/guards/{guards[name]['id']}"
             alone = steward.get(at)
             assert (alone.status_code, alone.json()["code"]) == (409, "ledger-conflict")

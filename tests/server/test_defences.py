@@ -184,10 +184,14 @@ def test_a_receipt_fits_its_answer_its_place_and_its_rows() -> None:
     answer, key = answered(0.5)
     assert check_receipt(answer, key.public, dataset="d").sequence == 1
     for wrong, dataset, words in (
-        (replace(answer, value=0.6), "d", "not the one that the receipt"),
+        (replace(answer, value=0.6), "d", "differs from the answer in the signed receipt"),
         (replace(answer, sequence=2), "d", "another entry"),
         (answer, "e", "another data set"),
-        (replace(answer, receipt=dict(answer.receipt or {}) | {"signature": "0" * 128}), "d", "signature is wrong"),
+        (
+            replace(answer, receipt=dict(answer.receipt or {}) | {"signature": "0" * 128}),
+            "d",
+            "signature of the receipt does not fit",
+        ),
         (replace(answer, receipt=None), "d", "no receipt"),
     ):
         with pytest.raises(ReceiptInvalid, match=words):

@@ -41,7 +41,7 @@ def test_a_server_without_disk_or_ledger_is_up_and_not_ready() -> None:
             refused = steward.post(f"/api/v1/guards/{guard['id']}/ask", json={"question": CHECK})
             assert (refused.status_code, refused.json()["code"]) == (503, "ledger-unavailable")
         assert (lost.json()["code"], lost.headers["retry-after"]) == ("ledger-unavailable", "1")
-        assert "no longer where it was" in lost.json()["detail"]
+        assert "the ledger's file was moved or deleted after it was opened; put the" in lost.json()["detail"]
         away.rename(ledger)
         until(live, 200)
 

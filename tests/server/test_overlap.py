@@ -58,7 +58,7 @@ def test_who_is_no_steward_of_both_guards_cannot_allow_it(
         before = steward.get(f"/api/v1/guards/{first['id']}").json()
         refused = made(steward, "refused", second["id"])
         assert refused.status_code == 409
-        assert "shares rows with 1 that this store guards already" in refused.json()["detail"]
+        assert "shares rows with other data sets that have a guard in this store, 1 in all" in refused.json()["detail"]
         refused = made(sue, "refused", second["id"], allow_overlap="mine")
         assert refused.status_code == 403
         assert refused.json()["detail"] == (

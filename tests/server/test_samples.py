@@ -120,7 +120,7 @@ def test_a_guard_whose_record_names_other_rows_is_not_opened(server: Server, tmp
     server.close()
     again = Server(Settings(folder=tmp_path / "here"))
     try:
-        with pytest.raises(SampleUnavailable, match="no longer has the rows it was registered with"):
+        with pytest.raises(SampleUnavailable, match="the data set no longer has the rows with which it was registered"):
             again.guards.guard(guard, Caller("1", "steward", "sam"))
     finally:
         again.close()
@@ -135,7 +135,9 @@ def test_what_is_wrong_with_a_file_is_said_to_the_steward_alone(server: Server, 
     Path(server.samples.resolve("upload", server.samples.row(made["id"])["place"])[0]).write_text(ROWS + "7\n")
     with pytest.raises(SampleUnavailable) as said:
         server.samples.open(made["id"])
-    assert str(said.value) == "the sample's file is missing, or no longer has the rows it was registered with"
+    assert (
+        str(said.value) == "the file of the data set is missing, or no longer has the rows with which it was registered"
+    )
 
 
 def test_leftovers_of_a_crash_are_deleted_and_nothing_else(tmp_path: Path) -> None:

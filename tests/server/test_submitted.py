@@ -203,7 +203,7 @@ def test_what_a_file_unfolds_to_does_not_fill_the_server(tmp_path: Path) -> None
     schema = hf.data.Schema.from_dict({"columns": [{"name": n, "kind": "text"} for n in ("id", "y")]})
     board = Board.from_dict({"name": "b", "key": "id", "label": "y", "metric": "accuracy"})
     settings = Settings(folder=tmp_path, max_upload=1 << 20)
-    with pytest.raises(InvalidParameter, match="1048576 bytes once it is unpacked"):
+    with pytest.raises(InvalidParameter, match="bytes after decompression"):
         submissions.read_predictions(place, "parquet", board, schema, 40, settings)
     found = submissions.read_predictions(place, "parquet", board, schema, 40, Settings(folder=tmp_path))
     assert len(found["keys"]) == 40

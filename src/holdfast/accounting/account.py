@@ -49,7 +49,10 @@ class Fixed(metaclass=_Sealing):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._sealed and not name.startswith("_"):
-            raise AttributeError(f"{name} is fixed once the {type(self).__name__} is made; make a new one")
+            raise AttributeError(
+                f"{name} cannot be changed after the {type(self).__name__} was made; make a new {type(self).__name__} "
+                "instead"
+            )
         object.__setattr__(self, name, value)
 
 
@@ -126,7 +129,9 @@ class Account(Fixed):
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Read an account back from `to_dict()`; what does not fit raises `InvalidParameter`."""
         if not isinstance(plain, Mapping):
-            raise InvalidParameter(f"a stored {cls.role} must be a mapping, got a {type(plain).__name__}")
+            raise InvalidParameter(
+                f"a stored {cls.role} must be a mapping as to_dict() returns it, got a {type(plain).__name__}"
+            )
         name = plain.get(cls.role)
         kind = Account._registry.get((cls.role, name)) if isinstance(name, str) else None
         if kind is None or not issubclass(kind, cls):
@@ -264,8 +269,8 @@ class Joint(Account, Generic[Part]):
         for part in self._parts:
             if not part._is_blank(part._state):
                 raise InvalidParameter(
-                    f"{self.parts_name} must be fresh: the {part.name} {part.role} has a history that the others have"
-                    " not seen, so a joint statement would be about different interactions"
+                    f"{self.parts_name} must be new, without recorded costs, and the {part.name} {part.role} has "
+                    "recorded some; the costs that the others did not see would be missing from a joint guarantee"
                 )
 
     def _shared_kinds(self) -> tuple[type[Cost], ...]:
@@ -294,7 +299,9 @@ class Joint(Account, Generic[Part]):
     def _restored(cls, plain: dict[str, Any]) -> Self:
         stored = plain.pop(cls.parts_name, None)
         if plain or not isinstance(stored, list):
-            raise InvalidParameter(f"a stored {cls.name} {cls.role} must have {cls.parts_name} and nothing else")
+            raise InvalidParameter(
+                f"a stored {cls.name} {cls.role} must have a list {cls.parts_name} and no other fields"
+            )
         parts = [cls.kind.from_dict(part) for part in stored]
         states = tuple(part._state for part in parts)
         for part in parts:

@@ -84,7 +84,7 @@ def orders_of(values: Any) -> tuple[float, ...]:
     """
     orders = arguments.reals("orders", values, above=1)
     if any(b <= a for a, b in pairwise(orders)):
-        raise InvalidParameter("orders must increase strictly")
+        raise InvalidParameter("orders must be strictly increasing numbers")
     return orders
 
 
@@ -136,7 +136,9 @@ class Cost:
         """
         kinds = {cls.kind: cls for cls in (PureDP, PointwiseDP, ApproxDP, ZCDP, GDP, RDP, Bits)}
         if not isinstance(plain, dict):
-            raise InvalidParameter(f"a stored cost must be a dict, got a {type(plain).__name__}")
+            raise InvalidParameter(
+                f"a stored cost must be a dict as to_dict() returns it, got a {type(plain).__name__}"
+            )
         arguments.choice("kind", plain.get("kind"), kinds)
         values = {k: v for k, v in plain.items() if k != "kind"}
         try:

@@ -130,7 +130,7 @@ class Filter(Account):
         if not self._fits(state):
             spent = amounts(self._spent(state)) or "all of it"
             raise InvalidParameter(
-                f"the {self.name} filter must start within its budget, but has already spent {spent}"
+                f"the {self.name} filter must have a budget that covers what is already spent, which is {spent}"
             )
         super()._take(state)
 
@@ -157,7 +157,9 @@ class Filter(Account):
         # outside the lock: what is left may have to be searched for, and nobody should wait for a message
         spent, left = amounts(self._spent(before)), amounts(self._left(before))
         hint = self._hint(before, cost)
-        raise BudgetExhausted(f"the {self.name} filter refuses: spent {spent}; asked {shown(cost)}; left {left}{hint}")
+        raise BudgetExhausted(
+            f"the {self.name} filter refuses a cost of {shown(cost)}: spent so far {spent}; left {left}{hint}"
+        )
 
     def _hint(self, state: State, cost: Cost) -> str:
         """What else explains a refusal of `cost` at `state`; nothing where the amounts say it all."""
@@ -211,7 +213,8 @@ class BasicFilter(Tally, Filter):
     >>> budget.spend(PureDP(0.1))
     Traceback (most recent call last):
         ...
-    holdfast.errors.BudgetExhausted: the basic filter refuses: spent epsilon=1, delta=0; asked PureDP(epsilon=0.1);
+    holdfast.errors.BudgetExhausted: the basic filter refuses a cost of PureDP(epsilon=0.1): spent so far epsilon=1,
+    delta=0;
     left epsilon=0, delta=0
     """
 
@@ -340,7 +343,7 @@ class GDPFilter(Tally, Filter):
         super().__init__()
         self.mu = budget("mu", mu)
         if (epsilon is None) != (delta is None):
-            raise InvalidParameter("epsilon and delta must be given together, or neither")
+            raise InvalidParameter("epsilon and delta must both be given, or neither of them")
         self.epsilon = None if epsilon is None else budget("epsilon", epsilon)
         self.delta = None if delta is None else budget_delta("delta", delta)
         self._cap = square(self.mu)
@@ -434,8 +437,12 @@ class RogersFilter(Tally, Filter):
         self._slack = double_down(self._half)
         if not self._fits(self._state):
             if self._own_offset is None:
-                raise InvalidParameter(f"epsilon must be larger: at {self.epsilon} not even a cost of 0 fits")
-            raise InvalidParameter(f"offset must be smaller: at {self.offset} not even a cost of 0 fits")
+                raise InvalidParameter(
+                    f"epsilon must be larger than {self.epsilon}: this filter would refuse even a cost of 0"
+                )
+            raise InvalidParameter(
+                f"offset must be smaller than {self.offset}: this filter would refuse even a cost of 0"
+            )
 
     def parameters(self) -> dict[str, Any]:
         """Return the budget and the choice of constants."""
@@ -586,7 +593,7 @@ class ZCDPFilter(Tally, Filter):
         self.rho = budget("rho", rho)
         self.delta_sum = budget_delta("delta_sum", delta_sum, zero=True)
         if (epsilon is None) != (delta is None):
-            raise InvalidParameter("epsilon and delta must be given together, or neither")
+            raise InvalidParameter("epsilon and delta must both be given, or neither of them")
         self.epsilon = None if epsilon is None else budget("epsilon", epsilon)
         self.delta = None if delta is None else budget_delta("delta", delta)
         self._caps = exact(self.rho), exact(self.delta_sum)
@@ -696,7 +703,7 @@ class RenyiFilter(Tally, Filter):
     def _increments(self, cost: PureDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:
         (divergence,) = at_orders(cost, (self.order,))
         if divergence == NONE:
-            raise InvalidParameter(f"cost must list an order of at least {self.order:g}, got {shown(cost)}")
+            raise InvalidParameter(f"cost must have a Renyi order of at least {self.order:g}, got {shown(cost)}")
         return (divergence,)
 
     def _fits(self, state: State) -> bool:
@@ -752,7 +759,10 @@ class RenyiCurveFilter(Tally, Filter):
         price = max(up(renyi_constant(self.orders) - math.log(self.delta), 8), 0.0)
         self._caps = tuple(_cap(self.epsilon, price, order) for order in self.orders)
         if max(self._caps) < 0:
-            raise InvalidParameter(f"orders must reach higher: at epsilon {self.epsilon} no order admits a cost of 0")
+            raise InvalidParameter(
+                f"orders must include higher Renyi orders: at epsilon {self.epsilon} the filter would refuse even a "
+                "cost of 0 at every given order"
+            )
         super().__init__()
 
     def parameters(self) -> dict[str, Any]:
@@ -816,7 +826,7 @@ class AllOf(Joint[Filter], Filter):
         super().__init__(filters)
         self.accepts = self._shared_kinds()
         if not self.accepts:
-            raise InvalidParameter("filters must have a kind of cost that all of them accept")
+            raise InvalidParameter("filters must all accept at least one kind of cost in common, such as PureDP")
         self._take(tuple(part._state for part in self._parts))
 
     def guarantee(self) -> Guarantee:
@@ -894,7 +904,7 @@ class AnyOf(Joint[Filter], Filter):
             max(p.epsilon for p in promises), reduce(plus, (p.slack for p in promises)), max(p.room for p in promises)
         )
         if not self._whole.delta < 1:
-            raise InvalidParameter(f"filters must have deltas whose sum is below 1, got {self._whole.delta}")
+            raise InvalidParameter(f"filters must have deltas that add up to less than 1, got {self._whole.delta}")
         self.accepts = tuple(dict.fromkeys(kind for part in self._parts for kind in part.accepts))
 
     def guarantee(self) -> Guarantee:
@@ -939,10 +949,13 @@ class AnyOf(Joint[Filter], Filter):
     def _restored(cls, plain: dict[str, Any]) -> Self:
         closed = plain.pop("closed", None)
         if not isinstance(closed, list) or not all(isinstance(shut, bool) for shut in closed):
-            raise InvalidParameter("a stored any-of filter must list its filters and whether each of them is closed")
+            raise InvalidParameter(
+                "a stored any-of filter must have the list filters, and the list closed with true or false for each "
+                "filter"
+            )
         account = super()._restored(plain)
         if len(closed) != len(account._parts):
-            raise InvalidParameter("a stored any-of filter must state for each filter whether it is closed")
+            raise InvalidParameter("a stored any-of filter must have as many entries in closed as it has filters")
         account._take(tuple(None if shut else held for shut, held in zip(closed, account._state, strict=True)))
         return account
 
@@ -951,8 +964,8 @@ def _promised(part: Filter) -> Promise:
     promise = part._promise()
     if promise is None:
         raise InvalidParameter(
-            f"filters that are joined by OR must each guarantee an (epsilon, delta); the {part.name} filter does not"
-            " (build it with from_dp where it has one)"
+            f"filters that are joined by OR must each guarantee an (epsilon, delta), and the {part.name} filter does "
+            "not; make it with from_dp, if it has that method"
         )
     return promise
 
@@ -1036,7 +1049,9 @@ class FilterFromOdometer(Filter):
     @classmethod
     def _restored(cls, plain: dict[str, Any]) -> Self:
         if set(plain) != {"odometer", "epsilon"}:
-            raise InvalidParameter("a stored from-odometer filter must have an odometer and an epsilon")
+            raise InvalidParameter(
+                "a stored from-odometer filter must have the fields odometer and epsilon, and no others"
+            )
         return cls(Odometer.from_dict(plain["odometer"]), plain["epsilon"])
 
     def __repr__(self) -> str:

@@ -89,7 +89,7 @@ class IndividualFilter(NoCopy, Fixed):
         """
         asked = _numbers(costs)
         if asked is None or asked.shape != (self.rows,):
-            raise InvalidParameter(f"costs must be one number for each of the {self.rows} rows")
+            raise InvalidParameter(f"costs must be a list with one number for each of the {self.rows} rows")
         if not np.all(np.isfinite(asked)) or np.any(asked < 0):
             raise InvalidParameter("costs must be numbers in [0, inf)")
         with self._lock:
@@ -117,7 +117,7 @@ class IndividualFilter(NoCopy, Fixed):
         if neighbours == "add-remove":
             return Guarantee("filter.rounds", stated | {key: self.budget}, _ADD_REMOVE)
         if self.order is not None:
-            raise InvalidParameter('neighbours must be "add-remove" for a budget at a single order')
+            raise InvalidParameter('neighbours must be "add-remove" if the budget is at a single Renyi order')
         factor = 2 if one_sign else 4
         return Guarantee("filter.rounds", stated | {"rho": factor * self.budget, "factor": factor}, _REPLACE_ONE)
 
@@ -133,11 +133,11 @@ class IndividualFilter(NoCopy, Fixed):
     def from_secret_state(cls, state: Mapping[str, Any]) -> IndividualFilter:
         """Read a filter back from `secret_state()`."""
         if not isinstance(state, Mapping) or state.get("filter") != cls.name or "secret_sums" not in state:
-            raise InvalidParameter("state must be what secret_state() returned")
+            raise InvalidParameter("state must be a mapping that secret_state() returned for this kind of filter")
         individual = cls(state.get("rows"), state.get("budget"), order=state.get("order"))  # type: ignore[arg-type]
         sums = _numbers(state["secret_sums"])
         if sums is None or sums.shape != (individual.rows,) or not np.all((sums >= 0) & (sums <= individual.budget)):
-            raise InvalidParameter("state must hold one sum for each row, within the budget")
+            raise InvalidParameter("state must have one sum for each row, and each sum must be within the budget")
         individual._sums = sums
         return individual
 
@@ -191,7 +191,7 @@ def gaussian_row_costs(values: ArrayLike, sigma: float, order: float | None = No
     """
     rows = _numbers(values)
     if rows is None or rows.ndim not in (1, 2) or not np.all(np.isfinite(rows)):
-        raise InvalidParameter("values must be finite numbers, one per row")
+        raise InvalidParameter("values must be finite numbers, with one number (or one vector) for each row")
     sigma = arguments.real("sigma", sigma, above=0)
     factor = 1.0 if order is None else arguments.real("order", order, above=1)
     rows = rows[:, np.newaxis] if rows.ndim == 1 else rows

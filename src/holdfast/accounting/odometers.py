@@ -608,7 +608,7 @@ class MinimumOdometer(Joint[Odometer], Odometer):
         self._slack = reduce(plus, (part._slack for part in self._parts))
         self._room = max(part._room for part in self._parts)
         if not self.delta < 1:
-            raise InvalidParameter(f"odometers must have deltas whose sum is below 1, got {self.delta}")
+            raise InvalidParameter(f"odometers must have deltas that add up to less than 1, got {self.delta}")
 
     def _read(self, state: State) -> float:
         return min(part._read(held) for part, held in zip(self._parts, state, strict=True))

@@ -205,7 +205,7 @@ def parse_total(name: str, text: Any) -> Decimal:
     if total is not None and total.is_infinite() and total > 0:
         return total
     if total is None or not total.is_finite() or total < 0 or len(text) > _LONGEST or abs(total.adjusted()) > _LONGEST:
-        raise InvalidParameter(f"the stored total {name} must be a decimal text, at least 0")
+        raise InvalidParameter(f"the stored total {name} must be a text with a decimal number of at least 0")
     return total
 
 

@@ -224,7 +224,7 @@ def question(
         plain = json.loads(sys.stdin.read() if str(file) == "-" else file.read_text("utf-8"))
     except (ValueError, UnicodeDecodeError):
         read = "standard input" if str(file) == "-" else file.name
-        raise InvalidParameter(f"{read} must hold one JSON object or a list of them") from None
+        raise InvalidParameter(f"{read} must contain JSON: one question as an object, or a list of questions") from None
     _ask(ledger, sample, plain, analyst, key, estimate, practice, verbose, epoch, rows, as_json)
 
 

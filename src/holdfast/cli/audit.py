@@ -213,11 +213,16 @@ def audit(
     if min_size < min_cell:
         raise InvalidParameter(f"--min-size must be at least --min-cell, {min_cell}, got {min_size}")
     if inside is None and (release is not None or predictions is not None):
-        raise InvalidParameter("--release and --predictions need --inside: the column that says who was in it")
+        raise InvalidParameter(
+            "--release and --predictions need --inside, the column that says which rows were in the release"
+        )
     if inside is not None:
         again = {"--curator": curator, "--splits": splits, "--with": option, "--domain": domain, "--epsilon": epsilon}
         for name in (name for name, value in again.items() if value):
-            raise InvalidParameter(f"{name} cannot be given with --inside: the release is made already, in one split")
+            raise InvalidParameter(
+                f"{name} must be left out with --inside, because the release was already made, from one split of the "
+                "rows"
+            )
     _can_write(places(out), [path for path in (file, release) if path is not None])
     table = told.read_table(file)
     aimed = told.target_of(target, not_applicable, where_present, null_as)
@@ -287,7 +292,10 @@ def _single(
     from holdfast.coherence.learners.attackers import Given
 
     if (made is None) == (predictions is None):
-        raise InvalidParameter("--inside needs either --release, the file released, or --predictions, a column")
+        raise InvalidParameter(
+            "--inside must be given together with --release (the file that was released) or with --predictions (a "
+            "column), and not with both"
+        )
     where_in, where_out = _membership(table, inside)
     if predictions is not None:
         try:
@@ -307,7 +315,7 @@ def _shared(data: Table, made: Table) -> list[str] | None:
     """The columns that the release has too, None for all: a learner can learn from no others."""
     names = [name for name in data.names if name in made]
     if not names:
-        raise InvalidParameter("--release must share columns with FILE, and shares none")
+        raise InvalidParameter("--release must be a file with some of the columns of FILE, and it has none of them")
     return None if len(names) == len(data.names) else names
 
 
@@ -318,7 +326,10 @@ def _membership(table: Table, column: str) -> tuple[Any, Any]:
     values = table[column]
     where_in, where_out = values == 1, values == 0
     if table.is_text(column) or not (where_in | where_out | missing(values)).all():
-        raise InvalidParameter(f"--inside column {column!r} must hold 1 (in the release), 0 (held out) or nothing")
+        raise InvalidParameter(
+            "--inside must name a column that has 1 (row in the release), 0 (row held out) or no value in each row, "
+            f"and {column!r} has other values"
+        )
     return where_in, where_out
 
 
@@ -372,7 +383,7 @@ def _can_write(found: dict[str, Path], read: list[Path]) -> None:
     for path in found.values():
         if any(path.exists() and source.exists() and path.samefile(source) for source in read):
             raise InvalidParameter(
-                f"--out {found['html']} would overwrite {path}, which is read: give the report another name"
+                f"--out must be another file: a report at {found['html']} would overwrite {path}, which the audit reads"
             )
     page = found["html"]
     if page.is_dir():
@@ -409,7 +420,7 @@ CURATORS = (
 def read_table(path: Path, what: str = "FILE", like: Table | None = None) -> Table:
     """Read a CSV or Parquet file through `holdfast.data`; a CSV column is text where it is text in `like`."""
     if not path.is_file():
-        raise InvalidParameter(f"{what} must be a .csv or .parquet file; there is none at {path}")
+        raise InvalidParameter(f"{what} must be a .csv or .parquet file; there is no file at {path}")
     try:
         table = Table.read(path, like)
     except (InvalidParameter, SampleUnavailable) as error:
@@ -477,19 +488,22 @@ def groups_of(
         name, mark, rule = text.partition(":")
         name, rule = (name.strip(), rule.strip()) if mark else (text.strip(), text.strip())
         if not name or not rule:
-            raise InvalidParameter(f"--group must be 'NAME: RULE', got {text[:60]!r}")
+            raise InvalidParameter(
+                "--group must be a name and a condition with a colon between them, such as 'women: sex = 1', got "
+                f"{text[:60]!r}"
+            )
         if name in rules:
             raise InvalidParameter(f"--group must name each group once; {name[:60]!r} occurs twice")
         rules[name] = rule
     edges = {name: [_number("--bins", edge) for edge in _listed(values)] for name, values in _pairs("--bins", bins)}
     for name, cuts in edges.items():
         if any(b <= a for a, b in pairwise(cuts)):
-            raise InvalidParameter(f"--bins must increase, and those of {name!r} do not")
+            raise InvalidParameter(f"--bins must be increasing numbers, and those of column {name!r} are not")
     columns = _columns(by)
     unused = [name for name in edges if name not in columns]
     if unused:
         raise InvalidParameter(
-            f"--bins may only name columns of --by, and {unused[0]!r} is not among them: add --by {unused[0]}"
+            f"--bins must name a column that --by names too, and {unused[0]!r} is not among them; add --by {unused[0]}"
         )
     return GroupPlan(rules, columns=columns, depth=depth, bins=edges, min_size=min_size)
 
@@ -506,7 +520,8 @@ def lenses_of(
         seen = tuple(name for name in shown if target is None or name != target.column)
         if not seen:
             raise InvalidParameter(
-                "the release contains no column except the target; name the columns that a predictor sees with --lens"
+                "the release contains no column except the target, so a learner has nothing to predict with; use "
+                "--lens to name the columns that it may use"
             )
         words = "everything" if released is None else "everything released"
         return (Lens(f"{words} but the target" if target else words, seen),)
@@ -534,7 +549,10 @@ def _importable(learner: Any) -> Any:
     if isinstance(learner, Estimator):
         model = learner.fresh()
         if not hasattr(model, "fit") or not any(hasattr(model, way) for way in ("predict_proba", "decision_function")):
-            raise InvalidParameter(f"--learner {learner.name} must be a classifier that gives probabilities or scores")
+            raise InvalidParameter(
+                f"--learner must be a classifier with predict_proba or decision_function, and {learner.name} has "
+                "neither"
+            )
     return learner
 
 
@@ -561,12 +579,17 @@ def curator_of(
     settings = dict(_pairs("--with", options))
     if "{train}" in text or "{release}" in text or " " in text.strip():
         if settings or domains or epsilon:
-            raise InvalidParameter("--with, --domain and --epsilon are for built-in curators, not for a command")
+            raise InvalidParameter(
+                "--with, --domain and --epsilon must be left out if --curator is a command: they are for built-in "
+                "curators"
+            )
         return curators.Shell(text, time_limit)
     known = {name: [_value(value) for value in _listed(values)] for name, values in _pairs("--domain", domains)}
     curator = _built_in(text, settings, known, None if epsilon is None else _number("--epsilon", epsilon), target)
     if settings:
-        raise InvalidParameter(f"--with: curator {text!r} takes no {', '.join(map(repr, settings))}")
+        raise InvalidParameter(
+            f"--with must name an option of the curator {text!r}, which has no option {', '.join(map(repr, settings))}"
+        )
     return curator
 
 
@@ -576,11 +599,13 @@ def _built_in(
     private = name in ("noisy-histogram", "noisy-marginals", "private-naive-bayes")
     if private and (not domains or epsilon is None):
         raise InvalidParameter(
-            f"curator {name!r} needs --epsilon, and --domain COLUMN=VALUE,... for each column it releases: "
-            "which values occur is itself private"
+            f"the curator {name!r} needs --epsilon, and --domain COLUMN=VALUE,... for each column that it releases; "
+            "the values must be declared, because which values occur in the rows is private"
         )
     if not private and name in CURATORS and (domains or epsilon is not None):
-        raise InvalidParameter(f"--domain and --epsilon are for private curators; {name!r} adds no noise")
+        raise InvalidParameter(
+            f"--domain and --epsilon must be left out with the curator {name!r}, which adds no noise"
+        )
     if name == "clear":
         return curators.Clear(_listed(told.pop("columns")) if "columns" in told else None)
     if name == "bootstrap":
@@ -592,12 +617,17 @@ def _built_in(
     if name == "shuffled-column":
         column = told.pop("column", None) or (target.column if target else None)
         if column is None:
-            raise InvalidParameter(f"curator {name!r} needs --with column=COLUMN")
+            raise InvalidParameter(
+                f"the curator {name!r} needs --with column=COLUMN, where COLUMN is a column of the rows"
+            )
         return curators.ShuffledColumn(column)
     if name == "count":
         rule = told.pop("rule", None) or (target.statement if target else None)
         if rule is None:
-            raise InvalidParameter(f"curator {name!r} needs --with rule=RULE, such as rule='ill = 1'")
+            raise InvalidParameter(
+                f"the curator {name!r} needs --with rule=RULE, where RULE is a condition on rows, such as rule='ill = "
+                "1'"
+            )
         return curators.Count(rule)
     if name == "noisy-histogram":
         return curators.NoisyHistogram(domains, epsilon)
@@ -611,14 +641,15 @@ def _built_in(
         return curators.NoisyMarginals(domains, tables, epsilon)
     if name == "private-naive-bayes":
         if target is None:
-            raise InvalidParameter("curator 'private-naive-bayes' needs --target")
+            raise InvalidParameter("the curator 'private-naive-bayes' predicts a target and needs --target")
         return curators.PrivateNaiveBayes(target.column, domains, epsilon, told.pop("release", "table"))
     library, mark, generator = name.partition(".")
     if mark and generator:
         if library not in curators.installed():
             there = ", ".join(curators.installed()) or "none"
             raise InvalidParameter(
-                f"--curator {name!r}: library {library!r} is not installed here; of those known: {there}"
+                f"--curator {name!r} needs the library {library!r}, which is not installed here; installed libraries "
+                f"with curators: {there}"
             )
         library_curator = curators.Library(library, generator, {key: _value(value) for key, value in told.items()})
         told.clear()
@@ -634,7 +665,9 @@ def _whole(told: dict[str, str], curator: str, key: str, default: int | None = N
     if text is None and default is not None:
         return default
     if text is None or not text.isdecimal() or len(text) > 18 or int(text) < 1:
-        raise InvalidParameter(f"curator {curator!r} needs --with {key}=NUMBER, 1 or more")
+        raise InvalidParameter(
+            f"the curator {curator!r} needs --with {key}=NUMBER, where NUMBER is a whole number of at least 1"
+        )
     return int(text)
 
 
@@ -646,7 +679,7 @@ def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
             raise InvalidParameter(f"{option} must be NAME=VALUE, got {text[:60]!r}")
         pairs.append((name.strip(), values.strip()))
     if len(dict(pairs)) < len(pairs):
-        raise InvalidParameter(f"{option} must name each name once")
+        raise InvalidParameter(f"{option} must be given once for each name, and a name occurs twice")
     return pairs
 
 
@@ -668,7 +701,7 @@ def _is_number(text: str) -> bool:
 
 def _number(option: str, text: str) -> float:
     if not _is_number(text) or not math.isfinite(float(text)):
-        raise InvalidParameter(f"{option} must hold finite numbers, got {text[:60]!r}")
+        raise InvalidParameter(f"{option} must be finite numbers, got {text[:60]!r}")
     return float(text)
 
 

@@ -48,10 +48,14 @@ def bound(context: typer.Context) -> None:
         return
     name, options = words[0], words[1:]
     if name.startswith("-"):
-        raise InvalidParameter(f"`holdfast bound` takes --json, --search and --help before an id, got {name!r}")
+        raise InvalidParameter(
+            f"`holdfast bound` takes only --json, --search and --help before a theorem's id, got {name!r}"
+        )
     if name in _areas():
         if options:
-            raise InvalidParameter(f"{name} is an area, not a theorem; `holdfast bound {name}` lists what is in it")
+            raise InvalidParameter(
+                f"{name} is an area and takes no options; `holdfast bound {name}` lists its theorems"
+            )
         _list([entry for entry in catalogue().values() if entry.id.split(".")[0] == name], as_json)
         return
     if "." not in name:
@@ -117,14 +121,16 @@ def _read_options(entry: Theorem, words: Sequence[str]) -> dict[str, Any]:
         word = rest.pop(0)
         option, equals, text = word.partition("=")
         if option not in options:
-            raise InvalidParameter(f"{entry.id} has no option {word[:60]!r}; it takes {', '.join(options)}")
+            raise InvalidParameter(
+                f"the theorem {entry.id} has no parameter {word[:60]!r}; its parameters are {', '.join(options)}"
+            )
         parameter = options[option]
         if not equals:
             if not rest:
-                raise InvalidParameter(f"{option} of {entry.id} needs a value")
+                raise InvalidParameter(f"{option} of the theorem {entry.id} must be followed by a value")
             text = rest.pop(0)
         if parameter.name in values:
-            raise InvalidParameter(f"{option} of {entry.id} is given twice")
+            raise InvalidParameter(f"{option} must be given once for the theorem {entry.id}, and was given twice")
         values[parameter.name] = parse(parameter, text)
     return values
 
@@ -148,7 +154,10 @@ def _search(text: str, as_json: bool) -> None:
         raise InvalidParameter("--search must be followed by words to look for, such as `--search sparse vector`")
     entries = [entry for entry in catalogue().values() if all(word in _text(entry) for word in words)]
     if not entries:
-        raise InvalidParameter(f"--search must be words of some theorem; none has {text[:60]!r}")
+        raise InvalidParameter(
+            "--search must be followed by words that occur together in a theorem of the catalogue, and no theorem "
+            f"has {text[:60]!r}"
+        )
     _list(entries, as_json)
 
 

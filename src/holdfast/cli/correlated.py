@@ -107,7 +107,8 @@ def correlated(
             arguments.real(name, level, above=0)
     if epsilon is not None and epsilon_dp is not None:
         raise InvalidParameter(
-            "--epsilon (the level to reach) and --epsilon-dp (the level that was spent) cannot be given together"
+            "--epsilon (the Bayesian level to reach) and --epsilon-dp (the ordinary level that was used) cannot be "
+            "given together; give one of them"
         )
     if budget is not None and tau is None:
         raise InvalidParameter(

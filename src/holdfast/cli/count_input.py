@@ -21,10 +21,10 @@ def one_budget(rho: float | None, epsilon: float | None) -> None:
     >>> one_budget(0.1, 1.0)
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: give exactly one of --epsilon and --rho
+    holdfast.errors.InvalidParameter: give a privacy budget, either --epsilon or --rho, and not both
     """
     if (rho is None) == (epsilon is None):
-        raise InvalidParameter("give exactly one of --epsilon and --rho")
+        raise InvalidParameter("give a privacy budget, either --epsilon or --rho, and not both")
 
 
 def numbers(name: str, text: str) -> list[float]:
@@ -112,8 +112,8 @@ def one_of_each(name: str, text: str | None, categories: Sequence[Sequence[str]]
     parts = text.split(";")
     if len(parts) != len(categories) or not any(part.strip() for part in parts):
         raise InvalidParameter(
-            f"{name} must be {len(categories)} categories separated by semicolons, one per column; leave the place of "
-            f"a column empty if it needs none; got {text!r}"
+            f"{name} must be {len(categories)} categories separated by semicolons, one for each column (a column that "
+            f"needs none has an empty place), got {text!r}"
         )
     return [one_of(name, part, known) if part.strip() else None for part, known in zip(parts, categories, strict=True)]
 
@@ -123,9 +123,13 @@ def declared(path: Path) -> dict[str, list[str]]:
     try:
         categories = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError):
-        raise InvalidParameter(f"{path} must be JSON: an object from columns to lists of their categories") from None
+        raise InvalidParameter(
+            f"{path} must contain JSON: an object that maps each column to the list of its categories"
+        ) from None
     if not isinstance(categories, dict) or not all(isinstance(v, list) and len(v) >= 2 for v in categories.values()):
-        raise InvalidParameter(f"{path} must be an object from columns to lists of at least two categories")
+        raise InvalidParameter(
+            f"{path} must contain a JSON object that maps each column to a list of at least two categories"
+        )
     return {name: [str(value) for value in values] for name, values in categories.items()}
 
 
@@ -138,7 +142,7 @@ def columns(paths: Sequence[Path], names: Sequence[str]) -> dict[str, list[str |
     values: dict[str, list[str | None]] = {name: [] for name in names}
     for path in paths:
         if not path.is_file():
-            raise SampleUnavailable(f"there is no file {path}, or it cannot be read")
+            raise SampleUnavailable(f"the file {path} does not exist or cannot be read")
         written = path.suffix.lower() == ".csv"
         try:
             with table(path, schema=dict.fromkeys(names, "text") if written else None) as sample:

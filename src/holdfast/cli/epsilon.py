@@ -126,7 +126,8 @@ def epsilon(
         for name, value in {"--n": n, "--rows": rows, "--size": size, "--epsilon": given, "--plot": plot}.items():
             if value is not None:
                 raise InvalidParameter(
-                    f"{name} cannot be given with --ledger, which has the number of rows and what was spent"
+                    f"{name} must be left out with --ledger: the ledger says how many rows there are and how much "
+                    "privacy was spent"
                 )
 
         sizes, count = _listed(group, groups)
@@ -142,7 +143,7 @@ def epsilon(
         refusal = _protected(given, alpha, beta, groups, n, size, group, picked, lenses, drawn, as_json)
     elif group:
         raise InvalidParameter(
-            "--group can only be given with --epsilon or --ledger: it lists the groups that these may protect"
+            "--group must be given together with --epsilon or --ledger, which say whether the group is protected"
         )
     else:
         refusal = _largest(alpha, beta, groups or 1, n, size, picked, lenses, drawn, as_json)
@@ -154,7 +155,10 @@ def epsilon(
 
 def _rows(n: int | None, rows: int | None) -> int:
     if (n is None) == (rows is None):
-        raise InvalidParameter("give either --n, rows of the audited data set, or --rows, those that the release sees")
+        raise InvalidParameter(
+            "give either --n (the number of rows of the audited data set) or --rows (the number of rows from which "
+            "the release is made), and not both"
+        )
     return int(n) if n is not None else 2 * int(rows or 0)
 
 
@@ -173,7 +177,9 @@ def _largest(
     from holdfast.coherence.planner import plan_epsilon
 
     if size is None:
-        raise InvalidParameter("--size is missing: rows of the smallest protected group; or give --epsilon")
+        raise InvalidParameter(
+            "--size (the number of rows of the smallest group to protect) or --epsilon must be given"
+        )
     plan = plan_epsilon(alpha, beta, groups, n, size, *picked, lenses=lenses)
     if as_json:
         output.print_json(plan.to_dict() | drawn)
@@ -253,9 +259,9 @@ def _listed(given: list[str], groups: int | None) -> tuple[dict[str, int], int]:
     """Groups with their sizes, and how many are protected at once."""
     sizes = dict(_pair(text) for text in given)
     if len(sizes) < len(given):
-        raise InvalidParameter("--group must name each group once")
+        raise InvalidParameter("--group must have another name for each group, and a name occurs twice")
     if sizes and groups is not None and groups != len(sizes):
-        raise InvalidParameter(f"--groups must be the number of groups listed, {len(sizes)}, got {groups}")
+        raise InvalidParameter(f"--groups must be the number of --group options, which is {len(sizes)}, got {groups}")
     return sizes, len(sizes) or groups or 1
 
 
@@ -263,7 +269,7 @@ def _pair(text: str) -> tuple[str, int]:
     name, mark, count = text.rpartition("=")
     digits = count.replace("_", "")
     if not mark or not name or not digits.isdecimal() or len(digits) > 18:
-        raise InvalidParameter(f"--group must be NAME=ROWS, got {text[:60]!r}")
+        raise InvalidParameter(f"--group must be NAME=ROWS, where ROWS is a whole number, got {text[:60]!r}")
     return name, int(digits)
 
 

@@ -267,13 +267,15 @@ def open_(
             chosen = Policy(questions=_QUESTIONS, failures=_FAILURES)
         called = Path(sample).stem if name is None else name
         if any(option is not None for option in (engine, table, schema)):
-            raise InvalidParameter("--engine, --table and --schema must be left out with a server: it reads the file")
+            raise InvalidParameter(
+                "--engine, --table and --schema must be left out with a server, because the server reads the file"
+            )
         facts, numbered = ledgers.open_guard(ledger, called, sample, row_key, chosen, allow_overlap)
         _print(facts, as_json, _notes(row_key, numbered, facts))
         return
     if name is not None:
         raise InvalidParameter(
-            "--name must be left out with a ledger: the guard is found by the fingerprint of the rows"
+            "--name must be left out with a ledger, which finds a guard by the fingerprint of its rows"
         )
     rows = open_sample(sample, row_key, engine=engine, table=table, schema=ledgers.schema_of(schema))
     opened = has_guard(ledger, rows)
@@ -357,14 +359,14 @@ def _proposed(n: int, ledger: str, sample: str, yes: bool) -> Policy:
     )
     if not yes and not sys.stdin.isatty():
         raise InvalidParameter(
-            f"policy must be given: this data set has no guard yet. Proposed: {words}. "
-            f"`holdfast guard open {ledger} {sample} --yes` takes it; --questions, --failures, --privacy or --policy "
-            "give another. Nothing was made",
+            f"policy must be given: this data set has no guard yet. Proposed: {words}. `holdfast guard open {ledger} "
+            f"{sample} --yes` accepts this policy; give another one with --questions, --failures, --privacy or "
+            "--policy. No guard was opened",
             parameter="policy",
         )
     output.say(f"Proposed policy: {words}.")
     if not yes and not typer.confirm("Open the guard with it?", err=True):
-        raise HoldfastError("the guard was not opened: the answer was no")
+        raise HoldfastError("the guard was not opened, because you did not accept the proposed policy")
     return Policy(questions=_QUESTIONS, failures=_FAILURES)
 
 
@@ -419,13 +421,15 @@ def extend(
         if rows:
             raise InvalidParameter("--rows must be left out with a server, which has the rows of earlier epochs")
         if any(option is not None for option in (engine, table, schema)):
-            raise InvalidParameter("--engine, --table and --schema must be left out with a server: it reads the file")
+            raise InvalidParameter(
+                "--engine, --table and --schema must be left out with a server, because the server reads the file"
+            )
         called = Path(new_rows).stem if name is None else name
         _print(ledgers.extend_guard(ledger, dataset, called, new_rows, row_key), as_json)
         return
     if name is not None:
         raise InvalidParameter(
-            "--name must be left out with a ledger: the epoch is found by the fingerprint of the rows"
+            "--name must be left out with a ledger, which finds an epoch by the fingerprint of its rows"
         )
     from holdfast.guard.state import GuardState
     from holdfast.guard.stewarding import describe
@@ -564,11 +568,11 @@ def _confirm_closing(name: str) -> None:
     """Ask at the terminal; raises where the answer is no or nobody can be asked."""
     if not sys.stdin.isatty():
         raise InvalidParameter(
-            f"--yes must be given to close guard {name} where there is no terminal to ask at: a closed guard never "
-            "answers again. Nothing was changed"
+            f"--yes must be given to close guard {name}, because there is no terminal to ask for confirmation; a "
+            "closed guard never answers again. Nothing was changed"
         )
     if not typer.confirm(f"Close guard {name}? It will never answer again.", err=True):
-        raise HoldfastError(f"guard {name} was not closed: the answer was no")
+        raise HoldfastError(f"guard {name} was not closed, because you did not confirm it")
 
 
 def _status(status: Any, words: str) -> Any:

@@ -55,13 +55,15 @@ def store_at(where: str, *, create: bool = False) -> Store:
     from holdfast.guard.ledger.opening import open_store
 
     if not create and Path(where).suffix.lower() in ROWS:
-        raise InvalidParameter(f"LEDGER must be a ledger, and {where} looks like a file of rows; nothing was opened")
+        raise InvalidParameter(
+            f"LEDGER must be a ledger, and {where} looks like a file with rows of data; nothing was opened"
+        )
     try:
         return open_store(where, create=create)
     except LedgerUnavailable as error:
         if create or "://" in where or (Path(where).exists() and Path(where).stat().st_size):
             raise
-        raise LedgerUnavailable(f"{error}; `holdfast guard open LEDGER DATA` begins one") from None
+        raise LedgerUnavailable(f"{error}; `holdfast guard open LEDGER DATA` makes a new ledger") from None
 
 
 def open_sample(
@@ -78,7 +80,9 @@ def open_sample(
     address, sign, named = where.rpartition("#")
     if sign and ("://" in address or Path(address).suffix.lower() in tables.DATABASE_FILES):
         if table not in (None, named):
-            raise InvalidParameter(f"--table must be left out where the address names {named[:60]!r} behind its #")
+            raise InvalidParameter(
+                f"--table must be left out, because the address names the table {named[:60]!r} after its #"
+            )
         where, table = address, named
     sample = tables.table(where, engine=engine, table=table, schema=schema, row_key=row_key)  # type: ignore[arg-type]
     sample.place = _place(where, table)
@@ -113,7 +117,7 @@ def schema_of(text: str | None) -> dict[str, str] | None:
     >>> schema_of("age")
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: --schema must be columns with their kinds such as 'age integer, ...
+    holdfast.errors.InvalidParameter: --schema must be columns with their types, such as 'age integer, ...
     """
     if text is None:
         return None
@@ -124,8 +128,8 @@ def schema_of(text: str | None) -> dict[str, str] | None:
         parsed = re.fullmatch(rf"\s*(.+?)\s+({'|'.join(KINDS)})(\s+(?:not\s+)?null)?\s*", part, re.IGNORECASE)
         if parsed is None:
             raise InvalidParameter(
-                "--schema must be columns with their kinds such as 'age integer, pay number null', got "
-                f"{part.strip()[:60]!r}"
+                "--schema must be columns with their types, such as 'age integer, pay number null', "
+                f"got {part.strip()[:60]!r}"
             )
         declared[parsed[1]] = parsed[2].lower() + (parsed[3] or "").lower()
     return declared
@@ -234,9 +238,11 @@ def read_policy(path: Path) -> dict[str, Any]:
     try:
         policy = json.loads(path.read_text("utf-8"))
     except (ValueError, UnicodeDecodeError):
-        raise InvalidParameter(f"--policy must be a file with one JSON object, {path.name} is not") from None
+        raise InvalidParameter(
+            f"--policy must be a file that contains one JSON object, and {path.name} does not"
+        ) from None
     if not isinstance(policy, dict):
-        raise InvalidParameter(f"--policy must be a file with one JSON object, {path.name} is not")
+        raise InvalidParameter(f"--policy must be a file that contains one JSON object, and {path.name} does not")
     return policy
 
 
@@ -276,7 +282,7 @@ def _share(text: str) -> tuple[str, float]:
             return name, float(share)
     except ValueError:
         pass
-    raise InvalidParameter(f"--analyst must be NAME=QUOTA, got {text!r}")
+    raise InvalidParameter(f"--analyst must be NAME=QUOTA, where QUOTA is a number above 0 and at most 1, got {text!r}")
 
 
 # --- Remote -----------------------------------------------------------------------------------------------------------
@@ -340,7 +346,7 @@ def analyst_guard(
     """
     if is_address(where):
         if analyst is not None:
-            raise InvalidParameter("--analyst must be left out with a server: the token says who asks")
+            raise InvalidParameter("--analyst must be left out with a server, where the access token says who asks")
         if more:
             raise InvalidParameter("--rows must be left out with a server, which has the rows of all epochs")
         from holdfast.client.connection import PATIENCE, connect
@@ -350,9 +356,9 @@ def analyst_guard(
             yield connection.guard()
         return
     if sample is None:
-        raise InvalidParameter("the file with the rows must be given after the ledger")
+        raise InvalidParameter("DATA must be given after the ledger: the file with the rows of the guard")
     if public_key is not None:
-        raise InvalidParameter("--public-key must be left out with a ledger, which has its own key")
+        raise InvalidParameter("--public-key must be left out with a ledger, which contains its own key")
     refuse_swapped(where, sample)
     from holdfast.guard.guard import DEFAULT_ANALYST, Guard
 

@@ -163,7 +163,7 @@ def can_draw(plot: Path) -> None:
     if plot.suffix.lower() not in PICTURES:
         raise InvalidParameter(f"--plot must be a file that ends in {', '.join(PICTURES)}, got {plot.name!r}")
     if not plot.parent.is_dir():
-        raise InvalidParameter(f"--plot must be in a folder that exists, {plot.parent} does not")
+        raise InvalidParameter(f"--plot must be a file in a folder that exists, and the folder {plot.parent} does not")
     if not can_plot():
         raise NotInstalled(INSTALL_HINT, name="altair")
 

@@ -147,7 +147,7 @@ def plan(
         _plan_study(study, save, given, as_json)
         return
     if save is not None:
-        raise InvalidParameter("--save needs --study, whose policy it writes")
+        raise InvalidParameter("--save needs --study: it writes the policy that is found for the study")
     if workflow is not None:
         others = {
             "--half-width": half_width,
@@ -162,19 +162,22 @@ def plan(
         return
     for option, value in ways.items():
         if value is not None:
-            raise InvalidParameter(f"--{option} needs --workflow; `holdfast plan --workflow rounds --n 3000`")
+            raise InvalidParameter(
+                f"--{option} must be given together with --workflow, as in `holdfast plan --workflow rounds --n 3000`"
+            )
     from holdfast.holdout.planning.plan import plan as make
 
     if n is None and half_width is None:
         raise InvalidParameter(
-            "give --n (how many rows), --half-width (what is wanted), or both; `holdfast plan --n 10000`"
+            "give --n (the number of rows), --half-width (the half-width to reach), or both, as in `holdfast plan "
+            "--n 10000`"
         )
     if no_guess and guess is not None:
         raise InvalidParameter(f"--guess and --no-guess cannot be given together, got --guess {guess:g}")
     if plot is not None:
         can_draw(plot)
         if n is None:
-            raise InvalidParameter("--plot needs --n: it draws half-widths for that many rows")
+            raise InvalidParameter("--plot needs --n, the number of rows for which half-widths are drawn")
     with progress_bar("planning", shown=not as_json):
         planned = make(
             n,
@@ -210,7 +213,7 @@ def _either(name: str, word: str | None, option: int | None) -> int | None:
     if word is None:
         return option
     if option is not None:
-        raise InvalidParameter(f"--{name} and the number {word} cannot be given together: give one of them")
+        raise InvalidParameter(f"--{name} must be left out if its value is given without the option too, as {word}")
     try:
         return int(plain_number(word))
     except ValueError:
@@ -232,10 +235,15 @@ def _plan_workflow(
     from holdfast.holdout.planning.workflows import workflow
 
     if n is None:
-        raise InvalidParameter("--workflow needs --n, the number of rows: `holdfast plan --workflow fixed --n 3000`")
+        raise InvalidParameter(
+            "--workflow needs --n, the number of rows, as in `holdfast plan --workflow fixed --n 3000`"
+        )
     for option, value in others.items():
         if value is not None:
-            raise InvalidParameter(f"{option} must not be given with --workflow, whose values are 0/1 around --guess")
+            raise InvalidParameter(
+                f"{option} must be left out with --workflow, which always plans for values of 0 and 1 with a mean "
+                "near --guess"
+            )
     planned = workflow(name, n, guess=0.85 if guess is None else guess, confidence=confidence, **said)
     if as_json:
         output.print_json(planned.to_dict())
@@ -258,7 +266,9 @@ def _plan_study(path: Path, save: Path | None, given: dict[str, Any], as_json: b
 
     for option, value in given.items():
         if value is not None:
-            raise InvalidParameter(f"{option} must not be given with --study, whose file contains all settings")
+            raise InvalidParameter(
+                f"{option} must be left out with --study, because the study's file contains all settings"
+            )
     study = Study.read(path)
     with progress_bar("planning", shown=not as_json):
         planned = plan_study(study)
@@ -293,7 +303,9 @@ def _plan_study(path: Path, save: Path | None, given: dict[str, Any], as_json: b
             else "--save policy.json writes the policy, for `holdfast guard open LEDGER DATA --policy policy.json`."
         )
     if not planned.feasible:
-        raise GuaranteeUnavailable("no policy gives a useful interval here; use more rows or fewer questions")
+        raise GuaranteeUnavailable(
+            "no policy gives a useful interval for these questions; use more rows or fewer questions"
+        )
 
 
 def _half(width: float | None) -> str:

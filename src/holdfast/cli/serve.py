@@ -125,13 +125,15 @@ def _require_folders(settings: Settings) -> None:
     """Refuse a folder that is not there: every file in it would be answered as one that is not allowed."""
     for folder in settings.allow_folder:
         if not folder.is_dir():
-            raise InvalidParameter(f"allow_folder must be a folder; there is none at {folder}")
+            raise InvalidParameter(f"allow_folder must be a folder that exists, and there is no folder at {folder}")
 
 
 def _source(text: str) -> tuple[str, str]:
     name, equals, place = text.partition("=")
     if not (equals and name and place):
-        raise InvalidParameter(f"--allow-source must be NAME=PLACE, got {name!r}")
+        raise InvalidParameter(
+            f"--allow-source must be NAME=PLACE, where PLACE is a file or the address of a table, got {name!r}"
+        )
     return name, place
 
 

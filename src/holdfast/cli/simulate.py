@@ -143,7 +143,8 @@ def simulate(
     if broken:
         names = ", ".join(s.answerer for s in broken)
         raise HoldfastError(
-            f"a certified method had a lower coverage than guaranteed, which is a defect of Holdfast: {names}"
+            "in this simulation a certified method had a lower coverage than it guarantees, which is a defect of "
+            f"Holdfast; please report it: {names}"
         )
 
 

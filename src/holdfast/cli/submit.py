@@ -114,7 +114,9 @@ def submit(
     submission is free.
     """
     if comment_file is not None and not comment_file.parent.is_dir():
-        raise InvalidParameter(f"--comment-file must be in a folder that is there; {comment_file.parent} is not")
+        raise InvalidParameter(
+            f"--comment-file must be in a folder that exists, and the folder {comment_file.parent} does not"
+        )
     try:
         with ledgers.analyst_guard(ledger, sample, analyst, patience=wait) as guard:
             submission = guard.submit(
@@ -208,7 +210,9 @@ def contest(
 
 def _write(found: Contest, out: Path) -> None:
     if not found.results:
-        raise InvalidParameter("--out must be left out before the first final: there is no result yet")
+        raise InvalidParameter(
+            "--out must be left out before the contest's first final, because there is no result yet"
+        )
     result = found.results[-1]
     written = {".json": lambda: to_json(result.to_dict()), ".html": result.to_html}.get(out.suffix.lower())
     if written is None:

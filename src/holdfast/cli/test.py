@@ -158,7 +158,9 @@ def which(
         can_draw(plot)
     goodness = d is not None or p0 is not None
     if goodness == (shape is not None or table is not None):
-        raise InvalidParameter("give --d or --p0 for goodness of fit, or --shape or --table for independence")
+        raise InvalidParameter(
+            "give --d or --p0 for a goodness-of-fit test, or --shape or --table for a test of independence"
+        )
     count_input.one_budget(rho, epsilon)
     shared: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "alpha": alpha, "target": target, "effect": effect}
     with progress_bar("which test", shown=not as_json and target is not None) as progress:
@@ -168,7 +170,9 @@ def which(
             ranking = which_gof(n, d=d, p0=null, p1=None if p1 is None else count_input.numbers("--p1", p1), **shared)
         else:
             if p1 is not None:
-                raise InvalidParameter("--p1 is for goodness of fit; give --table for independence")
+                raise InvalidParameter(
+                    "--p1 must be left out for a test of independence, whose alternative is given by --table"
+                )
             ranking = which_independence(
                 n, shape=_shape(shape), p=None if table is None else count_input.rows("--table", table), **shared
             )
@@ -451,7 +455,10 @@ def gwas(
     _before(plot)
     table = _table(file, counts, columns, categories, other)
     if table.shape != (3, 2):
-        raise InvalidParameter(f"--counts must be 3 genotypes by 2 groups, got {table.shape[0]} by {table.shape[1]}")
+        raise InvalidParameter(
+            "--counts must be a table with 3 rows (genotypes) and 2 columns (cases and controls), got "
+            f"{table.shape[0]} rows and {table.shape[1]} columns"
+        )
     if method == "projected":
         result = pt.homogeneity(table, groups="columns", rho=rho, alpha=alpha)
     else:
@@ -539,7 +546,7 @@ def _histogram(
 
     if counts is not None:
         if file is not None or column is not None or categories is not None or other is not None:
-            raise InvalidParameter("give --counts, or a file with --column and --categories, not both")
+            raise InvalidParameter("give either --counts, or a file with --column and --categories, and not both")
         return histogram(count_input.numbers("--counts", counts))
     if file is None or column is None or categories is None:
         raise InvalidParameter("give --counts, or a file with --column and --categories")
@@ -553,7 +560,7 @@ def _table(file: Path | None, counts: str | None, columns: str | None, categorie
 
     if counts is not None:
         if file is not None or columns is not None or categories or other is not None:
-            raise InvalidParameter("give --counts, or a file with --columns and --categories, not both")
+            raise InvalidParameter("give either --counts, or a file with --columns and --categories, and not both")
         return table(count_input.rows("--counts", counts))
     if file is None or columns is None or not categories:
         raise InvalidParameter("give --counts, or a file with --columns and --categories")
@@ -593,9 +600,14 @@ def _randomizer(kind: str | None, cells: int, rho: float | None, epsilon: float 
 def _either(answers: str | None, n: int | None, file: Path | None, counts: str | None) -> None:
     """Nothing that was given is passed over in silence."""
     if answers is not None and (file is not None or counts is not None):
-        raise InvalidParameter("give either --answers, or counts or a file to be randomized here, not both")
+        raise InvalidParameter(
+            "give either --answers (answers that were randomized already) or counts or a file, which are randomized "
+            "here, and not both"
+        )
     if answers is None and n is not None:
-        raise InvalidParameter(f"--n must come with --answers, got {n}: counts and files say how many people there are")
+        raise InvalidParameter(
+            f"--n must be left out without --answers, got {n}; counts and files already say how many people there are"
+        )
 
 
 def _received(sums: Any, n: int | None, kind: str | None, rho: float | None, epsilon: float | None) -> Collected:
@@ -610,11 +622,11 @@ def _received(sums: Any, n: int | None, kind: str | None, rho: float | None, eps
         )
     array = np.array(sums, dtype=np.float64)
     if not np.all(np.isfinite(array)):
-        raise InvalidParameter("--answers must be finite numbers, and some are not")
+        raise InvalidParameter("--answers must be finite numbers, and some of them are not")
     randomizer = _randomizer(kind, array.size, rho, epsilon)
     if n is None:
         if not isinstance(randomizer, RandomizedResponse):
-            raise InvalidParameter("--n, the number of people who answered, must be given")
+            raise InvalidParameter("--n, the number of people who answered, must be given with this randomizer")
         n = int(array.sum())
     return Collected(array, n, randomizer)
 

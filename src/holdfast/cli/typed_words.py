@@ -150,8 +150,8 @@ def _with_ledger(command: Any, names: Sequence[str], arguments: Sequence[str]) -
     elif ledger is None and positional and _is_data(positional[0], ""):
         rows = positional[0]
         raise InvalidParameter(
-            f"LEDGER must come first, and {rows} looks like a file of rows; `holdfast guard open {rows}` makes its "
-            f"ledger, {Path(rows).with_suffix('.db')}. Nothing was spent"
+            f"LEDGER must be given before DATA, and {rows} looks like a file with rows of data; `holdfast guard open "
+            f"{rows}` makes a ledger for it, {Path(rows).with_suffix('.db')}. Nothing was spent"
         )
     here = ledger if ledger is not None else missing[0] if missing else None
     if with_data and not opens and here is not None:
@@ -213,8 +213,8 @@ def _remembered(ledger: str) -> list[str]:
         return []
     if "://" not in rows and not Path(rows.partition("#")[0]).exists():
         raise InvalidParameter(
-            f"DATA must be given after {ledger}: the file that it was opened with, {rows}, is no longer there; "
-            "nothing was spent"
+            f"DATA must be given after {ledger}, because {rows}, the file with which the guard was opened, no longer "
+            "exists; nothing was spent"
         )
     return [rows]
 

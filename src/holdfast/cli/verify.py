@@ -97,8 +97,8 @@ def verify(
         raise InvalidParameter("--checkpoint and --signing-key must be given together, because a checkpoint is signed")
     if ledger.startswith(("http://", "https://")):
         raise InvalidParameter(
-            "ledger must be a file or a database: a server's ledger is verified by its steward, on the guard's page or "
-            "with `hf.connect(url).guard(name).verify()`"
+            "ledger must be a file or a database, and not the address of a server; a steward verifies a server's "
+            "ledger on the guard's page or with `hf.connect(url).guard(name).verify()`"
         )
     with named_extras("guard"):
         from holdfast.guard.ledger.checkpoint import Checkpoint
@@ -126,7 +126,9 @@ def verify(
         _show(verification, public_key)
     if not verification.ok:
         count = len(verification.findings)
-        raise HoldfastError(f"{count} thing{'s' if count > 1 else ''} wrong, first: {verification.findings[0]}")
+        raise HoldfastError(
+            f"{count} thing{'s' if count > 1 else ''} wrong with this ledger; the first: {verification.findings[0]}"
+        )
 
 
 def _verify_receipts(path: Path, head: Path, proof: Path, public_key: str | None, as_json: bool) -> None:
@@ -137,7 +139,9 @@ def _verify_receipts(path: Path, head: Path, proof: Path, public_key: str | None
 
     receipts = _receipts(path)
     if len(receipts) != 1:
-        raise InvalidParameter(f"{path} must hold one receipt to check against a head, got {len(receipts)}")
+        raise InvalidParameter(
+            f"{path} must contain one receipt, which is verified against the head, got {len(receipts)}"
+        )
     trusted = None if public_key is None else check_public("public_key", public_key)
     published = TreeHead.from_dict(_json(head))
     problems = Inclusion.from_dict(_json(proof)).problems(receipts[0], published, trusted)
@@ -202,7 +206,10 @@ def _write(path: Path, found: Verification) -> None:
     if not found.ok:
         return
     if len(found.checkpoints) != 1:
-        raise InvalidParameter(f"--checkpoint must be about one guard's ledger, there are {len(found.checkpoints)}")
+        raise InvalidParameter(
+            "--checkpoint must be left out here: a checkpoint is about the ledger of one guard, and there are "
+            f"{len(found.checkpoints)}"
+        )
     path.write_text(to_json(found.checkpoints[0].to_dict()) + "\n")
 
 
@@ -210,7 +217,7 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError):
-        raise InvalidParameter(f"{path} must hold JSON") from None
+        raise InvalidParameter(f"{path} must contain JSON") from None
 
 
 def _receipts(path: Path) -> list[Receipt]:

@@ -251,22 +251,27 @@ def check_receipt(
     >>> check_receipt(Receipt.of(entry, key), "0" * 64)
     Traceback (most recent call last):
     ...
-    holdfast.client.errors.ReceiptInvalid: the receipt is signed by another key than the pinned one
+    holdfast.client.errors.ReceiptInvalid: the receipt is signed by another key than the server's public key that ...
     """
     pinned = check_public("public_key", public_key)
     receipt, released, sequence = _parts(answer)
     if receipt.public_key != pinned:
-        raise ReceiptInvalid("the receipt is signed by another key than the pinned one")
+        raise ReceiptInvalid(
+            "the receipt is signed by another key than the server's public key that this client has stored (pinned), "
+            "so the answer cannot be trusted"
+        )
     with named_extras("client"):
         signed = receipt.is_signed()
     if not signed:
-        raise ReceiptInvalid("the receipt's signature is wrong: it was changed, or forged")
+        raise ReceiptInvalid(
+            "the signature of the receipt does not fit its content, so the receipt was changed or forged"
+        )
     if dataset is not None and receipt.dataset != dataset:
-        raise ReceiptInvalid("the receipt is about another data set")
+        raise ReceiptInvalid("the receipt is about another data set than the one that was asked")
     if sequence is not None and receipt.sequence != sequence:
-        raise ReceiptInvalid("the answer names another entry than its receipt")
+        raise ReceiptInvalid("the answer names another entry of the ledger than its receipt does")
     if released is not None and canonical("an answer", released) != canonical("an answer", receipt.answer):
-        raise ReceiptInvalid("the answer is not the one that the receipt was signed for")
+        raise ReceiptInvalid("the answer differs from the answer in the signed receipt")
     return receipt
 
 
@@ -278,7 +283,7 @@ def _parts(answer: Any) -> tuple[Receipt, Any, int | None]:
         answer = GuardedAnswer.stored(answer, answer.get("sequence", 0), False, answer.get("receipt"))
     if isinstance(answer, GuardedAnswer):
         if answer.receipt is None:
-            raise ReceiptInvalid("the answer has no receipt")
+            raise ReceiptInvalid("the answer has no receipt, so it cannot be verified")
         return _read(answer.receipt), answer.released(), answer.sequence
     return _read(answer), None, None
 
@@ -340,7 +345,10 @@ class GuardFacts:
         except ModuleNotFoundError:  # expressions as text are read by the extra `tables`
             return None
         except HoldfastError:
-            raise ReceiptInvalid("the question does not fit the guard that the server says has answered it") from None
+            raise ReceiptInvalid(
+                "the question cannot be asked of a guard such as the server describes, so the server's answer to it "
+                "cannot be checked"
+            ) from None
 
 
 class AskedQuestions:

@@ -65,7 +65,7 @@ def connect(
     """
     given = os.environ.get(TOKEN_VARIABLE) if token is None else token
     if not given:
-        raise InvalidParameter(f"token must be given, or be in the environment variable {TOKEN_VARIABLE}")
+        raise InvalidParameter(f"token must be given, as an argument or in the environment variable {TOKEN_VARIABLE}")
     wire = Wire(
         url,
         given,
@@ -144,7 +144,7 @@ class Connection(Asking):
         if len(fitting) != 1:
             there = ", ".join(remote.name for remote in known[:8]) or "none"
             what = "must name a guard" if len(known) != 1 or wanted is not None else "is missing"
-            raise InvalidParameter(f"guard {what} that the token reaches: {there}")
+            raise InvalidParameter(f"guard {what}; the guards that this token may use are: {there}")
         if name is None:
             self._chosen = fitting[0]
         return fitting[0]
@@ -167,7 +167,7 @@ class Connection(Asking):
         known = {described["name"]: str(described["id"]) for described in self.samples()}
         if sample not in known:
             there = ", ".join(known) or "none"
-            raise InvalidParameter(f"sample must be the name or the id of one on the server: {there}")
+            raise InvalidParameter(f"sample must be the name or the id of a data set on the server; there are: {there}")
         return known[sample]
 
     def samples(self) -> list[dict[str, Any]]:
@@ -227,7 +227,9 @@ class Connection(Asking):
         """
         path = Path(file)
         if path.suffix.lower() != ".json":
-            raise InvalidParameter(f"file must be the .json that the audit wrote next to its page, got {path.name!r}")
+            raise InvalidParameter(
+                f"file must be the .json file that `holdfast audit` wrote next to its HTML report, got {path.name!r}"
+            )
         report = dict(self._wire.put_file("/reports", path.read_bytes(), "application/json", name=name))
         return self.publish_report(report["id"]) if publish else report
 
@@ -281,7 +283,9 @@ class Connection(Asking):
         try:
             return check_public("public_key", key)
         except InvalidParameter:
-            raise ReceiptInvalid("the server sent a public key that is not valid") from None
+            raise ReceiptInvalid(
+                "the server sent a public key that is not valid, so its receipts cannot be verified"
+            ) from None
 
     def __enter__(self) -> Self:
         return self
@@ -306,5 +310,5 @@ class Connection(Asking):
 def _segment(name: str, text: Any) -> str:
     """One part of a path, which cannot lead elsewhere."""
     if not isinstance(text, str) or not text.replace("_", "").isalnum() or not text.isascii():
-        raise InvalidParameter(f"{name} must be an id, as the server lists it")
+        raise InvalidParameter(f"{name} must be an id that the server lists, of letters, digits and underscores")
     return text

@@ -190,7 +190,7 @@ def check_submission(found: RemoteSubmission, receipt_question: str | None, sent
     if sent is not None and found.predictions != sent.digest:
         raise ReceiptInvalid("the server scored other predictions than those that were sent")
     if receipt_question != found.question_digest():
-        raise ReceiptInvalid("the receipt is about another submission")
+        raise ReceiptInvalid("the receipt is about another submission than the one that was sent")
 
 
 def read_leaderboard(plain: Any) -> RemoteLeaderboard:
@@ -505,7 +505,7 @@ class Asking(ABC):
         head = TreeHead.from_dict(self._wire.get(f"{self._path()}/head"))
         pinned = self._pin()
         if not head.is_signed() or (pinned is not None and head.public_key != pinned):
-            raise ReceiptInvalid("the head was not signed with the server's key; do not rely on it")
+            raise ReceiptInvalid("the ledger's head was not signed with the server's key; do not rely on this head")
         return head
 
     def inclusion(self, sequence: int, size: int | None = None) -> Inclusion:
@@ -539,7 +539,7 @@ class Asking(ABC):
                 return dict(self._wire.get(f"/guards/{linked['id']}")) | ({"pooled": rows} if epoch == ALL else {})
         if not known and dataset == self.dataset and epoch in (1, ALL):
             return None
-        raise ReceiptInvalid("the receipt is from another ledger than the epoch that was asked")
+        raise ReceiptInvalid("the receipt is from another ledger than that of the epoch that was asked")
 
 
 if TYPE_CHECKING:
@@ -643,7 +643,8 @@ def fresh_key() -> str:
 def _plain(question: QuestionLike) -> dict[str, Any]:
     if not isinstance(question, (Question, Mapping)):
         raise InvalidParameter(
-            f"a question must be one such as `hf.guard.check(...)`, or a mapping, got a {type(question).__name__}"
+            "a question must be made with a function such as `hf.guard.check(...)`, or be a mapping, got a "
+            f"{type(question).__name__}"
         )
     return question.to_dict() if isinstance(question, Question) else dict(question)
 

@@ -62,7 +62,9 @@ class Wire(NoCopy):
         self._errors = httpx
         self.url, local = address(url, insecure)
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-            raise InvalidParameter("token must be the text that a steward gave you, hf_...")
+            raise InvalidParameter(
+                "token must be the access token that a steward gave you, a text that begins with hf_"
+            )
         self._patience = patience
         self._http = httpx.Client(
             base_url=self.url,
@@ -168,7 +170,7 @@ def address(url: Any, insecure: bool = False) -> tuple[str, bool]:
     >>> address("http://example.org")
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: url must begin with https:// unless the server is on this machine; ...
+    holdfast.errors.InvalidParameter: url must begin with https://, because the server is on another machine; ...
     """
     import httpx
 
@@ -182,8 +184,8 @@ def address(url: Any, insecure: bool = False) -> tuple[str, bool]:
     local = _local(host)
     if parsed.scheme == "http" and not local and not insecure:
         raise InvalidParameter(
-            "url must begin with https:// unless the server is on this machine; insecure=True sends the token "
-            "unencrypted"
+            "url must begin with https://, because the server is on another machine; with insecure=True the token is "
+            "sent over http:// without encryption"
         )
     return str(parsed).rstrip("/"), local
 
@@ -206,7 +208,7 @@ def _trusted(ca: str | None) -> Any:
         return httpx.create_ssl_context() if ca is None else ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError):
         name = "ca" if ca is not None else "the environment variable SSL_CERT_FILE"
-        raise InvalidParameter(f"{name} must be a file with certificates in PEM") from None
+        raise InvalidParameter(f"{name} must be a file with certificates in PEM format") from None
 
 
 def _local(host: str) -> bool:
@@ -221,7 +223,8 @@ def _json(body: Mapping[str, Any]) -> bytes:
         return to_json(body).encode("utf-8")
     except (TypeError, ValueError):
         raise InvalidParameter(
-            "what is sent must be plain data: texts, numbers that are not NaN, lists, mappings"
+            "what is sent to the server must be plain data: texts, numbers (without NaN), truth values, lists and "
+            "mappings"
         ) from None
 
 

@@ -79,7 +79,8 @@ class OneOwner(NoCopy):
     >>> copy.copy(Budget())
     Traceback (most recent call last):
         ...
-    TypeError: a Budget is not pickled or copied, since two copies would answer twice what was paid for; use state() ...
+    TypeError: a Budget cannot be pickled or copied, because two copies would each spend the same budget; use state()
+    ...
     """
 
     __slots__ = ("_lock", "_owner")
@@ -93,8 +94,8 @@ class OneOwner(NoCopy):
         """Refuse a forked child before the lock is asked for: a thread that is not there may hold it forever."""
         if os.getpid() != self._owner:
             raise QuestionRefused(
-                "this run belongs to the process that created it, and a forked copy must not answer; ask in that "
-                "process, or transfer the run with {self._handed_over}"
+                "this run belongs to the process that created it, and this process is a forked copy, which may not "
+                f"answer; ask in the first process, or transfer the run with {self._handed_over}"
             )
 
     @contextmanager
@@ -106,6 +107,6 @@ class OneOwner(NoCopy):
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            f"a {type(self).__name__} is not pickled or copied, since two copies would answer twice what was paid for; "
-            f"use {self._handed_over}"
+            f"a {type(self).__name__} cannot be pickled or copied, because two copies would each spend the same "
+            f"budget; use {self._handed_over} instead"
         )

@@ -71,7 +71,11 @@ def named_extras(extra: str | None = None) -> Iterator[None]:
         named = _EXTRAS.get(missing) if extra is None else extra
         if named is None or missing in ("", "holdfast"):
             raise
-        raise NotInstalled(f"{missing} is not installed: `pip install 'holdfast[{named}]'`", name=missing) from None
+        raise NotInstalled(
+            f"the package {missing} is needed here and is not installed; install it with `pip install "
+            f"'holdfast[{named}]'`",
+            name=missing,
+        ) from None
 
 
 def require(package: str) -> None:

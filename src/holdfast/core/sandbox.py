@@ -188,7 +188,7 @@ def call(
             kind, value = here.recv()
         except EOFError:
             child.join()
-            raise SandboxError(f"the {who}'s process died with status {child.exitcode}") from None
+            raise SandboxError(f"the {who}'s process ended unexpectedly, with exit status {child.exitcode}") from None
     finally:
         child.kill()
         child.join()

@@ -77,13 +77,13 @@ def read_canonical_json(text: str) -> Any:
     >>> read_canonical_json('{"b":1,"a":2}')
     Traceback (most recent call last):
     ...
-    ValueError: the text is not canonical JSON
+    ValueError: the text is JSON, but not in the canonical form (sorted names, no spaces)
     """
     value = _read_fast(text)
     if value is None:
         value = json.loads(text)
         if to_canonical_json(value) != text:
-            raise ValueError("the text is not canonical JSON")
+            raise ValueError("the text is JSON, but not in the canonical form (sorted names, no spaces)")
     return value
 
 
@@ -131,7 +131,7 @@ def _respelled(found: re.Match[str]) -> str:
     before, text = found[0][0], found[0][1:]
     number = float(text)
     if repr(number) != text:
-        raise ValueError("the number is not written as Python writes it")
+        raise ValueError("the JSON text has a number that is not written as Python's json module writes it")
     return before + orjson.dumps(number).decode()
 
 
@@ -145,7 +145,7 @@ def read_json(text: bytes) -> Any:
     >>> read_json(b'{"a": 1, "a": 2}')
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: a name occurs twice in one object
+    holdfast.errors.InvalidParameter: the JSON text has an object in which a name occurs twice
     """
     try:
         read = json.loads(text.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_twice)
@@ -153,11 +153,11 @@ def read_json(text: bytes) -> Any:
             _check_text(read)
         return read
     except RecursionError:
-        raise InvalidParameter("it is nested too deeply") from None
+        raise InvalidParameter("the JSON text is nested too deeply") from None
     except InvalidParameter:
         raise
     except ValueError:
-        raise InvalidParameter("it is not JSON in UTF-8") from None
+        raise InvalidParameter("the text is not JSON in UTF-8") from None
 
 
 def _no_constant(name: str) -> Any:
@@ -167,14 +167,14 @@ def _no_constant(name: str) -> Any:
 def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) != len(pairs):
-        raise InvalidParameter("a name occurs twice in one object")
+        raise InvalidParameter("the JSON text has an object in which a name occurs twice")
     return entries
 
 
 def _check_text(value: Any) -> None:
     if isinstance(value, str):
         if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise InvalidParameter("a text contains a NUL character or half of a surrogate pair")
+            raise InvalidParameter("the JSON text has a string with a NUL character or half of a surrogate pair")
     elif isinstance(value, dict):
         for name, item in value.items():
             _check_text(name)

@@ -297,21 +297,21 @@ def checked_names(file: str, names: list[str]) -> list[str]:
     >>> checked_names("people.csv", ["age", "Age"])
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: people.csv must have a different name for every column, even in lower case, ...
+    holdfast.errors.InvalidParameter: people.csv must have a different name for every column (upper and lower case ...
     """
     if not names:
-        raise InvalidParameter(f"{file} must have a header: a first line with the names of the columns")
+        raise InvalidParameter(f"{file} must have a header line with the names of the columns as its first line")
     places: dict[str, int] = {}
     for at, name in enumerate(names, 1):
         if not name:
             raise InvalidParameter(
-                f"{file} must have a name for every column, and column {at} has none; name it, or leave it out"
+                f"{file} must have a name for every column, and column {at} has none; name this column, or leave it out"
             )
         before = places.setdefault(name.lower(), at)
         if before != at:
             raise InvalidParameter(
-                f"{file} must have a different name for every column, even in lower case, and columns {before} and "
-                f"{at} have the same"
+                f"{file} must have a different name for every column (upper and lower case count as equal), and "
+                f"columns {before} and {at} have the same name"
             )
     return names
 

@@ -115,7 +115,7 @@ class Files:
         label = _label(given)
         if not state:
             if all(_is_elsewhere(one) or _is_pattern(one) or Path(one).suffix.lower()[1:] in FORMATS for one in given):
-                raise SampleUnavailable(f"{_NONE} {label}, or it cannot be read")
+                raise SampleUnavailable(f"{_NONE} {label}, or the file cannot be read")
             raise InvalidParameter(f"{_OTHERS}: {label}")
         formats = {"csv" if name.lower().endswith(".csv") else "parquet" for name, _ in state}
         wrong = [name for name, _ in state if _suffix(name) not in FORMATS]
@@ -274,9 +274,9 @@ def _check_address(name: str) -> None:
     """Refuse an address that was signed in advance, which allows one kind of request only."""
     if name.startswith(("http://", "https://")) and "?" in name:
         raise InvalidParameter(
-            f"source must be an address without a query, and one stands behind {_last(name)}: an address that was "
-            "signed in advance lets nobody ask for the size, the tag and parts of a file; download the file, or name "
-            "it as s3://, gs:// or az:// with credentials in the environment"
+            f"source must be an address without a query (a part after ?), and the address of {_last(name)} has one: "
+            "addresses that were signed in advance do not allow reading the size, the tag and parts of a file; "
+            "download the file, or give its address as s3://, gs:// or az:// with credentials in the environment"
         )
 
 
@@ -291,8 +291,8 @@ def _check_once(state: State) -> None:
             key = (facts.device, facts.inode) if facts.inode else (name,)
         if key in found:
             raise InvalidParameter(
-                f"source must name each file once, and {_last(found[key])} and {_last(name)} are one file under two "
-                "names; leave one of them out"
+                f"source must name each file once, and {_last(found[key])} and {_last(name)} are two names of the "
+                "same file; leave one of them out"
             )
         found[key] = name
 
@@ -349,8 +349,8 @@ def _hive_columns(names: Sequence[str], base: str) -> tuple[dict[str, Held], dic
         return {}, {}
     if len(columns) > 1:
         raise InvalidParameter(
-            "source must have the same columns in the names of the folders of all files, as in year=2024/month=1, and "
-            f"has {' and '.join(sorted('/'.join(names) or 'none' for names in columns))}"
+            "source must have the same columns in the folder names of all files, such as year=2024/month=1, and has "
+            f"{' and '.join(sorted('/'.join(names) or 'none' for names in columns))}"
         )
     types = {}
     for column in columns.pop():
@@ -508,21 +508,19 @@ def _delta(name: str) -> _Table:
         partitioned = table.metadata().partition_columns
         types = {one.name: str(getattr(one.type, "type", "")) for one in table.schema().fields}
     except (deltalake.exceptions.DeltaError, OSError):
-        raise SampleUnavailable(f"{_last(name)} cannot be read as a table of Delta Lake") from None
+        raise SampleUnavailable(f"{_last(name)} cannot be read as a Delta Lake table") from None
     except Exception as error:
         if type(error).__module__.startswith("deltalake") or type(error).__name__ == "DeltaProtocolError":
-            raise SampleUnavailable(f"{_last(name)} cannot be read as a table of Delta Lake") from None
+            raise SampleUnavailable(f"{_last(name)} cannot be read as a Delta Lake table") from None
         raise
     if "deletionVectors" in features or mapped:
         what = "columns under other names" if mapped else "deletion vectors"
         raise InvalidParameter(
-            f"source must not be a table of Delta Lake with {what}, as {_last(name)} may be; write it anew "
-            "without them, or copy its rows to Parquet"
+            f"source must not be a Delta Lake table with {what}, and {_last(name)} may have them; write the table "
+            "anew without them, or copy its rows to Parquet"
         )
     if not added.num_rows:
-        raise InvalidParameter(
-            f"source must have at least one row, and {_last(name)} is a table of Delta Lake without any"
-        )
+        raise InvalidParameter(f"source must have at least one row, and the Delta Lake table {_last(name)} has none")
     # Paths in the log are written as in an address; one of a file of another table, of which this is a copy, is whole.
     paths = [unquote(path) for path in added.column("path").to_pylist()]
     files = [path.removeprefix("file://") if "://" in path else f"{name.rstrip('/')}/{path}" for path in paths]
@@ -544,21 +542,20 @@ def _iceberg(name: str) -> _Table | None:
         tasks = list(table.scan().plan_files())
         columns = {(column.field_id, column.name) for column in table.schema().columns}
     except (OSError, ValueError, NoSuchTableError):
-        raise SampleUnavailable(f"{_last(name)} cannot be read as a table of Iceberg") from None
+        raise SampleUnavailable(f"{_last(name)} cannot be read as an Iceberg table") from None
     files = tuple(sorted(task.file.file_path.removeprefix("file://") for task in tasks))
     if any(task.delete_files for task in tasks):
         raise InvalidParameter(
-            f"source must not be a table of Iceberg with files of deletions, as {_last(name)} is; compact it first, or "
-            "copy its rows to Parquet"
+            f"source must not be an Iceberg table with delete files, and {_last(name)} has some; compact the table "
+            "first, or copy its rows to Parquet"
         )
     if not files:
-        raise InvalidParameter(
-            f"source must have at least one row, and {_last(name)} is a table of Iceberg without any"
-        )
+        raise InvalidParameter(f"source must have at least one row, and the Iceberg table {_last(name)} has none")
     if any(_numbered_columns(one) != columns for one in files):
         raise InvalidParameter(
-            f"source must be a table of Iceberg whose files have its columns, by number and name, and columns of "
-            f"{_last(name)} were renamed, added, dropped or added again; write it anew, or copy its rows to Parquet"
+            "source must be an Iceberg table whose files all have the table's columns with the same numbers and "
+            f"names, and columns of {_last(name)} were renamed, added or dropped; write the table anew, or copy its "
+            "rows to Parquet"
         )
     return _Table(files, {}, {})  # they hold every column, whatever their folders are called
 
@@ -594,7 +591,8 @@ def reading(files: Files | None, *errors: type[BaseException]) -> Iterator[None]
             files.check()
     except hidden:
         raise SampleUnavailable(
-            "the rows could not be read: a file or table is missing, damaged, in use or not what it was declared to be"
+            "the rows could not be read: a file or table is missing, damaged or in use, or its content does not have "
+            "the declared form"
         ) from None
 
 
@@ -699,7 +697,7 @@ def check_texts(files: Files, schema: Schema) -> None:
                         part.column(column).validate(full=True)
                     except pa.ArrowInvalid:
                         raise SampleUnavailable(
-                            f"{_last(name)}: column {column!r} must hold texts in UTF-8, and has other bytes"
+                            f"{_last(name)}: column {column!r} must have texts in UTF-8, and some are not"
                         ) from None
 
 

@@ -543,7 +543,7 @@ class Sketch:
         try:
             return cls(tuple(int(one, 16) for one in plain["hashes"]), int(plain["below"], 16))
         except (KeyError, TypeError, ValueError):
-            raise InvalidParameter("a stored sketch must have hashes and below") from None
+            raise InvalidParameter("a stored sketch of row keys must have the fields hashes and below") from None
 
 
 def sketch(column: Column, batches: Iterable[Batch], size: int = SIZE) -> Sketch:

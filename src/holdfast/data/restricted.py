@@ -57,8 +57,8 @@ def drawn(sample: Sample, key: str, salt: str, parts: Sequence[float]) -> Restri
     """
     if key not in sample.schema or sample.schema[key].kind not in ("integer", "text"):
         raise InvalidParameter(
-            f"the column that says which rows are reserved together must hold whole numbers or "
-            f"texts, and {key!r} is none"
+            f"the column that says which rows are reserved together must have whole numbers or texts, and {key!r} has "
+            "other values"
         )
     ends = bucket_ends(parts)
     name = tree.Name(key)
@@ -70,7 +70,9 @@ def drawn(sample: Sample, key: str, salt: str, parts: Sequence[float]) -> Restri
     explored = tree.Not(tree.Bucket(name, salt, ends[-1]))
     counts = [count for (count,) in sample.measure([Count(node) for node in (explored, *conditions)])]
     if not all(counts):
-        raise InvalidParameter(f"reserve must leave rows on each side: {key!r} has too few values for that")
+        raise InvalidParameter(
+            f"reserve must leave some rows in each part, and column {key!r} has too few different values for that"
+        )
     starts = (0, *ends)
     reserves = tuple(
         Restricted(sample, node, count, key, salt, (starts[i], ends[i]))

@@ -109,9 +109,9 @@ class Sample(NoCopy, ABC):
         known: Known | None = None,
     ) -> None:
         if not 1 <= n <= MOST_ROWS:
-            raise InvalidParameter(f"a sample must have 1 to 2**32 rows, got {n}")
+            raise InvalidParameter(f"a data set must have 1 to 2**32 rows, got {n}")
         if row_key is not None and row_key not in schema:
-            raise InvalidParameter(f"row_key must be a column of the schema, got {row_key!r}")
+            raise InvalidParameter(f"row_key must be the name of a column of the data, got {row_key!r}")
         self.schema, self.n, self.row_key = schema, n, row_key
         self._closed = False
         self._identity: Identity | None = None
@@ -178,8 +178,9 @@ class Sample(NoCopy, ABC):
         wrong = [column.name for column in unsure if column.nullable is False and missing[column.name]]
         if wrong:
             raise InvalidParameter(
-                f"schema must not declare {', '.join(map(repr, wrong))} to be `not null`: values are missing there; "
-                "declare `null`, or leave it out and they are counted when the sample is opened"
+                f"schema must not declare {', '.join(map(repr, wrong))} to be `not null`, because some of their "
+                "values are missing; declare them `null`, or declare neither, and missing values are counted when "
+                "the data set is opened"
             )
         self.schema = self.schema.with_nulls(missing)
 

@@ -106,8 +106,8 @@ def _declared(name: str, words: Any) -> Column:
     stated = {"null": True, "not null": False}.get(" ".join(parts[1].split()).lower()) if len(parts) == 2 else None
     if len(parts) == 2 and stated is None:
         raise InvalidParameter(
-            f"kind of column {name!r} must be one of {', '.join(KINDS)}, with nothing, `null` or `not null` after it, "
-            f"got {words[:60]!r}"
+            f"kind of column {name!r} must be one of {', '.join(KINDS)}, which `null` or `not null` may follow, got "
+            f"{words[:60]!r}"
         )
     return Column(name, parts[0], nullable=stated)  # type: ignore[arg-type]  # the column checks its kind
 
@@ -140,7 +140,7 @@ def category(what: str, value: Any, kind: Kind) -> str | int | bool:
             raise InvalidParameter(f"{what} must be true or false for a boolean column")
         return value
     if kind != "integer":
-        raise InvalidParameter(f"{what} cannot be declared for a column of kind {kind}")
+        raise InvalidParameter(f"{what} must be left out for a column of kind {kind}")
     return arguments.whole(what, value, at_least=1 - 2**53, at_most=2**53 - 1)
 
 
@@ -155,7 +155,7 @@ def plain_text(what: str, value: Any) -> str:
     if not isinstance(value, str) or len(value) > LONGEST_VALUE:
         raise InvalidParameter(f"{what} must be a text of at most {LONGEST_VALUE} characters")
     if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise InvalidParameter(f"{what} must be Unicode text without the character 0")
+        raise InvalidParameter(f"{what} must be a text in valid Unicode without the character 0")
     return value
 
 
@@ -199,10 +199,10 @@ class Schema:
         object.__setattr__(self, "_by_name", by_name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("a schema does not change")
+        raise AttributeError("a schema cannot be changed; make a new one")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError("a schema does not change")
+        raise AttributeError("a schema cannot be changed; make a new one")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Schema, (self.columns,)
@@ -262,7 +262,9 @@ class Schema:
                 for entry in plain["columns"]
             ]
         except (AttributeError, KeyError, TypeError) as error:
-            raise InvalidParameter("schema must have a list of columns, each with name and kind") from error
+            raise InvalidParameter(
+                "schema must be an object with a list of columns, each with a name and a kind"
+            ) from error
         return cls(columns)
 
 
@@ -301,7 +303,8 @@ def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schem
     >>> settled({"age": "integer", "stay": None}, {"stay": "text"}, {"stay": "interval"})
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: schema must leave out column 'stay', which is a interval; make it a double, ...
+    holdfast.errors.InvalidParameter: schema must not have column 'stay', whose type interval cannot be
+    read; leave it out, ...
     """
     if declared is None:
         usable: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
@@ -312,13 +315,15 @@ def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schem
     for column in schema:
         if column.name not in found:
             names = ", ".join(map(repr, list(found)[:_NAMED])) + (", ..." if len(found) > _NAMED else "")
-            raise InvalidParameter(f"schema must name columns of the source, got {column.name!r}; it has {names}")
+            raise InvalidParameter(
+                f"schema must name columns of the source, got {column.name!r}; the source has {names}"
+            )
         kind = found[column.name]
         if kind is None:
             raise InvalidParameter(
-                f"schema must leave out column {column.name!r}, which is a {types.get(column.name)}; make it a double, "
-                "a whole number of 64 bits, a decimal, a truth value, a text, a date, or a "
-                "timestamp in microseconds where the data are kept"
+                f"schema must not have column {column.name!r}, whose type {types.get(column.name)} cannot be read; "
+                "leave it out, or change the data so that the column is a double, a whole number of 64 bits, a "
+                "decimal, a truth value, a text, a date, or a timestamp in microseconds"
             )
         if kind != column.kind and column.kind not in _WIDER.get(kind, ()):
             raise InvalidParameter(f"schema must give column {column.name!r} the kind {kind}, got {column.kind}")
@@ -337,7 +342,8 @@ def of_one_kind(name: str, values: Any) -> Any:
     >>> of_one_kind("x", [1, "a"])
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: column 'x' must hold numbers, truth values or texts, and holds several of these
+    holdfast.errors.InvalidParameter: column 'x' must have only numbers, only truth values or only texts, and has
+    several of these
     """
     listed = values
     if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "OU":
@@ -354,21 +360,28 @@ def of_one_kind(name: str, values: Any) -> Any:
         listed = [_without_local_zone(value) for value in listed]
         zoned = {value.tzinfo is not None for value in listed if isinstance(value, datetime)}
         if len(zoned) > 1:
-            raise InvalidParameter(f"column {name!r} must hold timestamps with a zone or without one, and holds both")
+            raise InvalidParameter(
+                f"column {name!r} must have either only timestamps with a time zone or only timestamps without one, "
+                "and has both"
+            )
     if Decimal in types:
         return [None if value is None else float(value) for value in listed]
     if any(issubclass(type_, np.generic) for type_ in types):
         listed = [value.item() if isinstance(value, np.generic) else value for value in listed]
     if kinds == {"integer"} and not all(value is None or -(2**63) <= value < 2**63 for value in listed):
-        raise InvalidParameter(f"column {name!r} must hold whole numbers of 64 bits")
+        raise InvalidParameter(f"column {name!r} must have whole numbers that fit into 64 bits")
     if len(kinds) < 2:
         return listed
     if kinds != {"integer", "number"}:
-        raise InvalidParameter(f"column {name!r} must hold numbers, truth values or texts, and holds several of these")
+        raise InvalidParameter(
+            f"column {name!r} must have only numbers, only truth values or only texts, and has several of these"
+        )
     try:
         return [None if value is None else float(value) for value in listed]
     except OverflowError:
-        raise InvalidParameter(f"column {name!r} must hold numbers that fit a double") from None
+        raise InvalidParameter(
+            f"column {name!r} must have numbers that fit into a double-precision floating-point number"
+        ) from None
 
 
 def _without_local_zone(value: Any) -> Any:

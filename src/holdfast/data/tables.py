@@ -112,8 +112,8 @@ def table(
         sample.close()
         if isinstance(error, SampleUnavailable) and str(error) == CHANGED:
             raise SampleUnavailable(
-                "the rows changed while the sample was opened: a view or a frame must show the same rows each time "
-                "it is read; copy what it shows to a table"
+                "the rows changed while the data set was opened; a view or a frame must give the same rows each time "
+                "it is read, so copy its rows to a table"
             ) from None
         raise
     return sample
@@ -131,24 +131,24 @@ def _opened(
 ) -> Sample:
     of_database = chosen in ("duckdb", "postgres", "ibis") and isinstance(source, (str, Path))
     if table is not None and not of_database and not _is_cluster(source):
-        raise InvalidParameter(f"table must be left out for a source behind {chosen}")
+        raise InvalidParameter(f"table must be left out for a source that the engine {chosen} reads")
     if chosen == "ibis":
         from holdfast.data.engines.ibis_sample import IbisSample
 
         if not isinstance(source, (str, Path)):
             return IbisSample.of_table(source, schema, row_key)
         if table is None:
-            raise InvalidParameter("table must name the table of the database that holds the rows")
+            raise InvalidParameter("table must be the name of the table with the rows in the database")
         return IbisSample.of_address(str(source), table, schema, row_key)
     if chosen == "postgres":
         from holdfast.data.engines.postgres_sample import PostgresSample
 
         if table is None:
-            raise InvalidParameter("table must name the table of the database that holds the rows")
+            raise InvalidParameter("table must be the name of the table with the rows in the database")
         return PostgresSample.open(source, table, schema, row_key, timeout)
     if chosen == "spark":
         if table is None and _is_cluster(source):
-            raise InvalidParameter("table must name the table of the cluster that holds the rows")
+            raise InvalidParameter("table must be the name of the table with the rows on the cluster")
         from holdfast.data.engines.spark_sample import SparkSample
 
         return SparkSample.open(source, schema, row_key, session, table)
@@ -212,9 +212,9 @@ def _engine(source: Any, wanted: Engine | None) -> Engine:
         if wanted != "spark":
             raise InvalidParameter(
                 "source must be a file on this machine or begin with postgresql://, duckdb://, "
-                f"{'://, '.join(DATABASES[:-1])}:// or {DATABASES[-1]}://; what begins with {scheme[:20]}:// must be "
-                "written to a Parquet file here first, or opened with engine='spark' where "
-                "it is a folder of Parquet files that Spark can read"
+                f"{'://, '.join(DATABASES[:-1])}:// or {DATABASES[-1]}://; write the rows of a {scheme[:20]}:// "
+                "address to a Parquet file on this machine first, or, if it is a folder of Parquet files that Spark "
+                "can read, give engine='spark'"
             )
         able = ("spark",)
     elif isinstance(source, (str, Path)) or _names_files(source):
@@ -259,7 +259,7 @@ def _frame(source: Any) -> pl.LazyFrame:
         try:
             return source.collect().lazy()
         except (pl.exceptions.PolarsError, OSError):
-            raise SampleUnavailable("the lazy frame cannot be collected") from None
+            raise SampleUnavailable("the rows of the lazy frame could not be computed (its collect() failed)") from None
     if isinstance(source, pl.DataFrame):
         return source.clone().lazy()
     if isinstance(source, Mapping):
@@ -276,7 +276,9 @@ def _frame(source: Any) -> pl.LazyFrame:
                 "source must be a mapping of columns, a data frame, a file or an address, got a "
                 f"{type(source).__name__}"
             ) from None
-        raise InvalidParameter("source must have columns of one length, each of one type") from None
+        raise InvalidParameter(
+            "source must have columns of the same length, and each column must have values of one type"
+        ) from None
 
 
 def _copied(held: Any) -> Any:

@@ -68,14 +68,16 @@ class Summary:
     def ones(self) -> int:
         """How many values are 1; only for 0/1 values."""
         if not self.binary:
-            raise InvalidParameter("values must be declared binary before ones can be counted")
+            raise InvalidParameter("values must be declared binary (0 or 1), so that the ones can be counted")
         return round(self.total)
 
     @property
     def variance(self) -> float:
         """Unbiased variance of the values, 0 for one row; needs `squares=True`."""
         if not self.squares >= 0:
-            raise InvalidParameter("squares must be requested before a variance can be read")
+            raise InvalidParameter(
+                "squares must be True when the values are summed up, so that their variance can be read"
+            )
         if self.n == 1:
             return 0.0
         centre = self.total / self.n - self.low
@@ -193,13 +195,15 @@ def column(values: Any, name: str) -> npt.NDArray[Any]:
     array([ True, False])
     """
     if isinstance(values, np.ma.MaskedArray):
-        raise InvalidParameter(f"{name} must have a number in every row, got a masked array")
+        raise InvalidParameter(
+            f"{name} must have a number in every row, got a masked array, whose masked entries are missing"
+        )
     if isinstance(values, (list, tuple)):
         return _listed(values, name)
     array = _converted(values, name)
     if array.dtype.kind == "O" and array.ndim == 1 and getattr(values, "dtype", array.dtype) != array.dtype:
         # A column of numbers that can have missing ones, and has some.
-        raise ValuesRefused(f"{name} must be one number per row without missing values, and some are missing")
+        raise ValuesRefused(f"{name} must have one number per row, and some are missing")
     return _numbers(array, name)
 
 
@@ -229,7 +233,7 @@ def _listed(values: list[Any] | tuple[Any, ...], name: str) -> npt.NDArray[Any]:
             if len(types) < 2 and not any(issubclass(one, (int, float, np.generic)) for one in types):
                 raise  # entries of one type that is no number: whatever the rows are
     raise ValuesRefused(
-        f"{name} must be numbers, one per row without missing values and none of them next to a truth value, and some "
+        f"{name} must be numbers, with one number per row, no missing values and no mix with truth values, and some "
         "are not"
     )
 

@@ -175,4 +175,6 @@ class GuardedAnswer:
                 **rest,
             )
         except (KeyError, TypeError) as error:
-            raise InvalidParameter("a stored answer must be what a guard released") from error
+            raise InvalidParameter(
+                "a stored answer must have the fields of an answer that a guard released, as to_dict() returns them"
+            ) from error

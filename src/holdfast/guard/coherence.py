@@ -80,7 +80,8 @@ def coherence_of(
         whole = read_account(view.account, standing.policy)[1]
         if whole.progress.finals:
             raise GuaranteeUnavailable(
-                "exact values of these rows were shown, which have no prior weight: nothing is guaranteed about groups"
+                "nothing is guaranteed about groups, because a final or `close` has shown exact values of these "
+                "rows, which no privacy bound covers"
             )
         cap, nats = budget_of(standing).transcript(whole.progress.course, whole.spent)
         return standing, _spent(standing.policy, whole) or cap if count == "spent" else cap, nats

@@ -47,7 +47,7 @@ class DeclaredColumn:
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):
-            raise InvalidParameter("columns must declare low and high together: a range needs both ends")
+            raise InvalidParameter("columns must declare both low and high, or neither of them")
         if self.low is not None:
             low, high = arguments.value_range(self.low, self.high)
             object.__setattr__(self, "low", low)
@@ -76,17 +76,22 @@ def declared_columns(columns: Any) -> dict[str, DeclaredColumn]:
     >>> declared_columns({"age": {"least": 0}})
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: columns must declare low, high and categories, such as {'age': ...
+    holdfast.errors.InvalidParameter: columns must be declared by low and high, by categories, or by all three, such
+    as {'age': ...
     """
     if not isinstance(columns, Mapping) or not 0 < len(columns) <= _MOST_COLUMNS:
-        raise InvalidParameter(f"columns must be a mapping of names to what is declared, such as {_FORM}")
+        raise InvalidParameter(
+            f"columns must be a mapping from names of columns to their declarations, such as {_FORM}"
+        )
     made = {}
     for name, declared in columns.items():
         if isinstance(declared, DeclaredColumn):
             made[str(name)] = declared
             continue
         if not isinstance(declared, Mapping) or not declared or set(declared) - {"low", "high", "categories"}:
-            raise InvalidParameter(f"columns must declare low, high and categories, such as {_FORM}")
+            raise InvalidParameter(
+                f"columns must be declared by low and high, by categories, or by all three, such as {_FORM}"
+            )
         try:
             made[str(name)] = DeclaredColumn(**declared)
         except InvalidParameter as error:
@@ -102,13 +107,17 @@ def check_declared(columns: Mapping[str, DeclaredColumn] | None, schema: Schema)
     >>> check_declared({"age": DeclaredColumn(0, 120)}, Schema({"age": "text"}))
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: columns must not declare a range of 'age', whose kind is text
+    holdfast.errors.InvalidParameter: columns must declare low and high for columns of numbers only, and 'age'
+    has the kind text
     """
     for name, declared in (columns or {}).items():
         if name not in schema:
-            raise InvalidParameter(f"columns must be those of the schema, got {name[:60]!r}")
+            raise InvalidParameter(f"columns must be named in the schema of the data, got {name[:60]!r}")
         if declared.bounds is not None and schema[name].kind not in ("number", "integer"):
-            raise InvalidParameter(f"columns must not declare a range of {name!r}, whose kind is {schema[name].kind}")
+            raise InvalidParameter(
+                f"columns must declare low and high for columns of numbers only, and {name!r} has the kind "
+                f"{schema[name].kind}"
+            )
         if declared.categories is not None:
             categories_of(schema, name, declared.categories)
 
@@ -331,8 +340,8 @@ def categories_for(name: str, schema: Schema, columns: Mapping[str, DeclaredColu
         known = grouped_by(schema, columns)
         can = f"; declared are {', '.join(known[:8])}" if known else ""
         raise InvalidParameter(
-            f"by must be columns with declared categories, and {name!r} has none: its owner declares them with "
-            f"Policy(columns={{{name!r}: {{'categories': [...]}}}}){can}; nothing was spent"
+            f"by must be columns with declared categories, and {name!r} has none: the owner of the data can declare "
+            f"them with Policy(columns={{{name!r}: {{'categories': [...]}}}}){can}; nothing was spent"
         )
     return declared
 
@@ -361,7 +370,7 @@ def grouped_by(schema: Schema, columns: Mapping[str, DeclaredColumn] | None) -> 
 
 def _categories(categories: Any) -> Categories:
     if isinstance(categories, (str, bytes)) or not isinstance(categories, Iterable):
-        raise InvalidParameter("categories must be a list")
+        raise InvalidParameter("categories must be a list of all values that the column can have")
     listed = tuple(categories)
     if not 0 < len(listed) <= MOST_CATEGORIES or not all(isinstance(one, (str, int, bool)) for one in listed):
         raise InvalidParameter(f"categories must be 1 to {MOST_CATEGORIES} texts, whole numbers or truth values")

@@ -205,7 +205,7 @@ class ContestResult:
             small = tuple(str(name) for name in plain.get("small_groups", ()))
             return cls(**{**plain, "places": places, "better": better, "small_groups": small})
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidParameter("a contest's result must be what `to_dict` wrote") from error
+            raise InvalidParameter("a contest's result must have the fields that `to_dict` returned") from error
 
     def to_csv(self) -> str:
         """One line for each submission, best score first, with its values and intervals by further metrics."""
@@ -339,14 +339,14 @@ def signed_result(plain: Mapping[str, Any] | str, public_key: str | None = None)
     >>> signed_result({"places": []})
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: a contest's result must be what `to_dict` wrote
+    holdfast.errors.InvalidParameter: a contest's result must have the fields that `to_dict` returned
     """
     shown = None if isinstance(plain, str) else ContestResult.from_dict(plain)
     receipt = _receipt_on(plain) if isinstance(plain, str) else Receipt.from_dict(_signed_part(shown))
     try:
         signed = _from_answer(receipt.answer, receipt.dataset, receipt.sequence, receipt.hash, "")
     except (KeyError, TypeError, ValueError):
-        raise InvalidParameter("the receipt must be that of a contest's final") from None
+        raise InvalidParameter("the receipt must be the receipt of a contest's final") from None
     found = []
     if not receipt.is_signed():
         found.append("the signature of the receipt is not that of its key")
@@ -369,7 +369,9 @@ def signed_result(plain: Mapping[str, Any] | str, public_key: str | None = None)
 
 def _signed_part(shown: ContestResult | None) -> Mapping[str, Any]:
     if shown is None or shown.receipt is None:
-        raise InvalidParameter("the result must hold a receipt: its ledger had no key, so nothing was signed")
+        raise InvalidParameter(
+            "the result must contain a receipt, and it has none: its ledger had no key, so the result was not signed"
+        )
     return shown.receipt
 
 
@@ -377,11 +379,15 @@ def _receipt_on(page: str) -> Receipt:
     """The receipt that a page holds."""
     found = re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)
     if found is None:
-        raise InvalidParameter("the page must hold a receipt: verify the JSON form of the result")
+        raise InvalidParameter(
+            "the page must contain a receipt, and it has none; verify the JSON form of the result instead"
+        )
     try:
         return Receipt.from_dict(json.loads(unescape(found[1])))
     except (ValueError, RecursionError):
-        raise InvalidParameter("the page must hold a receipt in JSON") from None
+        raise InvalidParameter(
+            "the page must contain a receipt in JSON, and the text in its place is not JSON"
+        ) from None
 
 
 def revealed(ledger: Ledger, board: str | None = None) -> list[dict[str, Any]]:
@@ -482,7 +488,7 @@ class Contest:
             results = tuple(ContestResult.from_dict(one) for one in plain["results"])
             return cls(**{**plain, **lists, "board": Board.from_dict(plain["board"]), "results": results})
         except (KeyError, TypeError) as error:
-            raise InvalidParameter("a contest must be what `to_dict` wrote") from error
+            raise InvalidParameter("a contest must have the fields that `to_dict` returned") from error
 
 
 def contest(ledger: Ledger, board: str | None = None) -> Contest:
@@ -509,7 +515,8 @@ def contest(ledger: Ledger, board: str | None = None) -> Contest:
     named = chosen(state.policy.boards, board)
     if not state.policy.has_contest:
         raise InvalidParameter(
-            f"board must be one with a final, and {named.name!r} has none: open a guard with reserve for a contest"
+            f"board must be a leaderboard with a final, and {named.name!r} has none; to hold a contest, open a guard "
+            "whose policy has reserve"
         )
     entries = list(ledger.entries(1))
 

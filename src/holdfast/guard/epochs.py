@@ -125,7 +125,7 @@ def at(store: Store, ledger: Ledger, epoch: int) -> Ledger:
     known = ledgers(store, ledger)
     if not 1 <= epoch <= len(known):
         many = "is one epoch" if len(known) == 1 else f"are {len(known)} epochs"
-        raise InvalidParameter(f"epoch must be at most {len(known)}: there {many} of this guard, got {epoch}")
+        raise InvalidParameter(f"epoch must be at most {len(known)}, because there {many} of this guard, got {epoch}")
     return known[epoch - 1]
 
 
@@ -166,7 +166,10 @@ def extend(
     if name in known:
         return _extended_before(store, first, known[name], name)
     if name in guarded(store):
-        raise LedgerConflict("new_rows must be new: these rows have a guard of their own already; nothing was opened")
+        raise LedgerConflict(
+            "new_rows must be rows that no guard has, and these rows have a guard of their own already; no epoch was "
+            "opened"
+        )
     schema = _common_schema(states[0].schema, new_rows.schema)
     _require_new(store, first, new_rows, held)
     previous = first[-1]
@@ -174,7 +177,10 @@ def extend(
     link = EpochLink(len(first) + 1, first[0].dataset, previous.dataset, end.sequence, end.hash)
     opened = begin(store, new_rows, states[-1].policy, None, rights, follows=(link, schema))
     if opened.look(GuardState.of).epoch != link:
-        raise LedgerConflict("new_rows must be new: these rows were given a guard just now; extend it again")
+        raise LedgerConflict(
+            "new_rows must be rows that no guard has, and somebody has just opened a guard with these rows; call "
+            "extend again"
+        )
     faults.reach(OPENED)
     _announce(previous, opened)
     return opened
@@ -194,7 +200,9 @@ def _extended_before(store: Store, known: Sequence[Ledger], state: GuardState, n
     """The epoch of these rows, where it is the latest: the same call was made before."""
     if state.number == len(known) and state.number > 1:
         return store.ledger(name)
-    raise LedgerConflict(f"new_rows must be new: these are the rows of epoch {state.number}; nothing was opened")
+    raise LedgerConflict(
+        f"new_rows must be rows that no epoch has, and these are the rows of epoch {state.number}; no epoch was opened"
+    )
 
 
 def _announce(previous: Ledger, opened: Ledger) -> None:
@@ -222,8 +230,9 @@ def _common_schema(guards: Schema, given: Schema) -> Schema:
         after = given[before.name]
         if after.kind != before.kind:
             raise InvalidParameter(
-                f"new_rows must have columns of the guard's kinds: column {before.name!r} is {before.kind} there, and "
-                f"{after.kind} here; declare it in the schema, or change it. Nothing was opened"
+                f"new_rows must have columns of the same kinds as the guard: column {before.name!r} is of kind "
+                f"{before.kind} in the guard, and of kind {after.kind} in new_rows; declare its kind in the schema, "
+                "or change the column. No epoch was opened"
             )
         if after.may_be_missing and not before.may_be_missing:
             raise InvalidParameter(
@@ -233,8 +242,8 @@ def _common_schema(guards: Schema, given: Schema) -> Schema:
     for column in given:
         if column.name not in guards:
             raise InvalidParameter(
-                f"new_rows must have the columns of the guard and no others: it has no column {column.name!r}; declare "
-                "the schema without it. Nothing was opened"
+                "new_rows must have the columns of the guard and no others, and the guard has no column "
+                f"{column.name!r}; declare a schema without this column. No epoch was opened"
             )
     return guards
 
@@ -245,7 +254,10 @@ def _require_new(store: Store, known: Sequence[Ledger], new_rows: Sample, held: 
     key = new_rows.row_key
     if key is None:
         if any(sketch is not None for _, sketch in sketches):
-            raise InvalidParameter("new_rows must have a row_key, as the guard has: their keys are compared")
+            raise InvalidParameter(
+                "new_rows must be opened with a row_key, because the guard has one and its keys are compared with "
+                "those of the new rows"
+            )
         return
     at_hand = _with_keys(store, held)
     for (number, plain), one in zip(sketches, known, strict=True):
@@ -270,8 +282,9 @@ def _require_new(store: Store, known: Sequence[Ledger], new_rows: Sample, held: 
                 else ""
             )
             raise LedgerConflict(
-                f"new_rows must be new: {least}{count} of their row keys ({key}) {'is' if count == 1 else 'are'} in "
-                f"epoch {number} already: {shown}{rest}. Nothing was opened.{running}"
+                f"new_rows must be rows that no earlier epoch has: {least}{count} of their row keys ({key}) "
+                f"{'is' if count == 1 else 'are'} in epoch {number} already: {shown}{rest}. No epoch was "
+                f"opened.{running}"
             )
 
 

@@ -236,8 +236,8 @@ def _kept(view: View, analyst: str | None) -> tuple[GuardBudget, Account]:
         return budget_of(state), _not_ended(read_account(view.account, state.policy)[1])
     if analyst is None or analyst not in (state.policy.analysts or {}):
         raise GuaranteeUnavailable(
-            "histories are separate here, so a p-value is corrected for the analyst who chose the test: name an "
-            "analyst of the policy"
+            "this guard keeps a separate history for each analyst, so a p-value is corrected for the analyst who "
+            "chose the test; give the name of an analyst of the policy"
         )
     return budget_of(state, analyst), _not_ended(read_account(view.account, state.policy, analyst)[1])
 
@@ -246,7 +246,8 @@ def _not_ended(account: Account) -> Account:
     """The account itself; `GuaranteeUnavailable` where exact values were shown, which have no prior weight."""
     if account.progress.finals:
         raise GuaranteeUnavailable(
-            "exact values of these rows were shown, so no further p-value of them can be corrected; test on fresh rows"
+            "no more p-values of these rows can be corrected, because a final or `close` has shown exact values of "
+            "the rows; use rows that no analysis has seen"
         )
     return account
 

@@ -68,7 +68,7 @@ class Guard:
 
     def __init__(self, ledger: Ledger, sample: Sample, store: Store | None = None, home: Store | None = None) -> None:
         if sample.n != ledger.look(GuardState.of).n:
-            raise LedgerConflict("the sample has another number of rows than this ledger was opened for")
+            raise LedgerConflict("the data set does not have the number of rows with which this ledger was opened")
         self._store, self._home, self._pinned = store, home, False
         self._parts: dict[str, _Part] = {}
         self._hold(ledger, sample)
@@ -114,14 +114,17 @@ class Guard:
         if isinstance(policy, Mapping):
             policy = Policy.from_dict(policy)
         if not samples:
-            raise InvalidParameter("sample must be the rows of one epoch at least")
+            raise InvalidParameter("sample must be the rows of at least one epoch, got an empty list")
         chain = begin(store, samples[0], policy, allow_overlap, rights)
         guard = cls(chain, samples[0], None if isinstance(ledger, Store) else store, store)
         for later in samples[1:]:
             known = epochs.ledgers(store, chain)
             found = [one for one in known if one.dataset == store.name_of(later.fingerprint())]
             if not found:
-                raise LedgerConflict("sample must be epochs of one guard; `extend` opens the next epoch over new rows")
+                raise LedgerConflict(
+                    "sample must be a list of data sets that are epochs of one guard, and one of them is not; "
+                    "`extend` adds new rows as the next epoch"
+                )
             guard._hold(found[0], later)
         return guard
 
@@ -229,7 +232,9 @@ class Guard:
 
     def _require_home(self) -> Store:
         if self._home is None:
-            raise InvalidParameter("this guard must be opened by `Guard.open`, which knows its store, to have epochs")
+            raise InvalidParameter(
+                "this guard must be opened with `Guard.open`, because only then its epochs can be found in the store"
+            )
         return self._home
 
     def _part(self, ledger: Ledger) -> _Part:
@@ -237,7 +242,8 @@ class Guard:
         if part is None:
             number = ledger.look(GuardState.of).number
             raise SampleUnavailable(
-                f"the rows of epoch {number} are not available to this process: open the guard with them too"
+                f"this process does not have the rows of epoch {number}; open the guard with the rows of all epochs "
+                "that are asked"
             )
         return part
 
@@ -247,9 +253,8 @@ class Guard:
         if epoch is None and state.successor is not None and not self._pinned:
             number = state.number
             raise SampleUnavailable(
-                f"epoch {number + 1} was opened and this process does not have its rows: open the guard with them, or "
-                f"ask epoch "
-                f"{number}"
+                f"epoch {number + 1} of this guard was opened, and this process does not have its rows; open the "
+                f"guard with them, or ask epoch {number}"
             )
         if epoch is None and state.epoch is None:
             return self._ledger, (), None
@@ -544,7 +549,7 @@ class Guard:
         return f"Guard({self.dataset[:16]}..., n={self._rows.sample.n}, engine={self._rows.sample.engine})"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a guard is not pickled; open it again from its ledger and its sample")
+        raise TypeError("a guard cannot be pickled or copied; open the guard again with its ledger and its data set")
 
 
 @dataclass(frozen=True)

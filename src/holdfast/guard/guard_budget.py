@@ -224,7 +224,7 @@ class GuardBudget:
                 return PureDP(math.ldexp(epsilon, place))
             case ZCDP(rho):
                 return ZCDP(math.ldexp(rho, place))
-        raise GuaranteeUnavailable("the policy has no privacy budget")
+        raise GuaranteeUnavailable("the policy of this guard has no privacy budget")
 
     def _looking(self, place: int) -> AfterLooking:
         return AfterLooking(self.n, caps=[self._cap(place)])
@@ -261,13 +261,14 @@ class GuardBudget:
         """Return the share itself, or an error where nothing is left of it."""
         if log_share == -math.inf and not self.budget.explore:
             raise GuaranteeUnavailable(
-                "no interval before the final: the policy keeps all of the failure probability for it (final=1); ask "
-                "`best` for a name alone, or the final"
+                "no question before the final can have an interval, because the policy keeps all of the failure "
+                "probability for the final (final=1); ask `best` for the name of the best candidate alone, or ask "
+                "the final"
             )
         if log_share == -math.inf:
             raise GuaranteeUnavailable(
-                "no interval is possible at this point of the run: the failed checks and the privacy budget leave no "
-                "failure probability for it. A guard with a smaller privacy budget, or with other rows, can answer"
+                "no interval is possible any more, because the failed checks so far and the privacy budget use up "
+                "the failure probability; open a guard with a smaller privacy budget, or with other rows"
             )
         return log_share
 
@@ -283,7 +284,7 @@ def _amount(cost: Cost | None) -> float:
             return epsilon
         case ZCDP(rho):
             return rho
-    raise GuaranteeUnavailable("a limit for an odometer must be of the same kind as the policy's privacy")
+    raise GuaranteeUnavailable("the limit of an odometer must be of the same kind of cost as the policy's privacy")
 
 
 _budgets: dict[tuple[int, str, str | None], GuardBudget] = {}

@@ -77,7 +77,7 @@ def begin(
         A known sample with another policy, or one that shares rows with another in this store.
     """
     if allow_overlap is not None and (not isinstance(allow_overlap, str) or not allow_overlap.strip()):
-        raise InvalidParameter("allow_overlap must be the reason, a text, which is recorded")
+        raise InvalidParameter("allow_overlap must be a text with the reason, which the ledger records")
     name = store.name_of(sample.fingerprint())
     if policy is None and name not in store.datasets():  # looked up first: a ledger of rows without a guard is nobody's
         raise InvalidParameter(_not_guarded(store, sample))
@@ -108,8 +108,8 @@ def begin(
         policy = _without_later_kinds(policy, held.policy)
     if policy is not None and policy != held.policy:
         raise LedgerConflict(
-            "this data set was opened with another policy, which is still in force; leave policy out to use it, or "
-            "let the steward replace it with an override, which is recorded"
+            "this data set has a guard with another policy, which is still in force; leave out policy to open that "
+            "guard, or let the steward replace its policy with an override, which the ledger records"
         )
     return ledger
 
@@ -128,7 +128,7 @@ def epochs_of(store: Store, first: str) -> dict[int, str]:
 def require_next(store: Store, link: EpochLink) -> None:
     """Raise unless this is the number that the next epoch of the guard has."""
     if max(epochs_of(store, link.first)) != link.number - 1:
-        raise LedgerConflict(f"epoch {link.number} of this guard was opened just now by somebody else; extend it again")
+        raise LedgerConflict(f"somebody else has just opened epoch {link.number} of this guard; call extend again")
 
 
 def explored(ledger: Ledger, sample: Sample) -> Sample:
@@ -268,7 +268,9 @@ class _Search:
         groups = next((board.groups for board in boards if board.groups is not None), None)
         key = policy.reserve_by or groups or self._sample.row_key or (boards[0].key if boards else None)
         if key is None:
-            raise InvalidParameter("reserve must come with reserve_by, boards, or a sample that has a row key")
+            raise InvalidParameter(
+                "reserve must be given together with reserve_by, with boards, or with a data set that has a row key"
+            )
         for attempt in range(_DRAWS):
             self._reserve = {"key": key, "salt": secrets.token_hex(16)}
             try:
@@ -427,9 +429,8 @@ class _Search:
                 "them is certified"
             )
             raise LedgerConflict(
-                f"this data set shares rows with {len(overlaps)} that this store guards already "
-                f"({self._why(overlaps)}), "
-                f"so its answers would use the same rows twice; {ways}"
+                f"this data set shares rows with other data sets that have a guard in this store, {len(overlaps)} in "
+                f"all ({self._why(overlaps)}), so its answers would use the same rows twice; {ways}"
             )
         if self._rights is not None:
             self._rights(overlaps)

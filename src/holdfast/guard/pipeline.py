@@ -294,7 +294,7 @@ def check(
     if together:
         _require_alone(requests)
         if followers and len(requests) > 1:
-            raise InvalidParameter("questions must be asked one by one where epoch is 'all'; nothing was spent")
+            raise InvalidParameter("questions must be asked one at a time if epoch is 'all'; nothing was spent")
         state = ledger.look(partial(state_of, followers=batch.followers))
         for first in range(0, len(batch.items), _CHECKED_AT_ONCE):
             some = batch.items[first : first + _CHECKED_AT_ONCE]
@@ -393,12 +393,13 @@ def require_may_end(policy: Policy, question: Question | Mapping[str, Any] | Non
     >>> require_may_end(Policy(), {"kind": "close"}, steward=False)
     Traceback (most recent call last):
         ...
-    holdfast.errors.QuestionRefused: a close ends the run for everybody: only a steward of this guard may ask it; ...
+    holdfast.errors.QuestionRefused: only a steward of this guard may ask a close, because it ends the run for all ...
     """
     kind = _kind_of(question)
     if policy.histories == "together" and not steward and kind is not None and kind.ends_run:
         raise QuestionRefused(
-            f"a {kind.kind} ends the run for everybody: only a steward of this guard may ask it; nothing was spent"
+            f"only a steward of this guard may ask a {kind.kind}, because it ends the run for all analysts; nothing "
+            "was spent"
         )
 
 
@@ -568,7 +569,7 @@ def _settle(batch: Batch) -> None:
     if stopped is not None:
         many = len({outcome.entry.sequence for outcome in outcomes if isinstance(outcome, StoredAnswer)})
         raise type(stopped)(
-            f"{stopped}; the {many} before it in the batch were answered, and asking them again is free"
+            f"{stopped}; the {many} questions before this one in the batch were answered, and asking them again is free"
         )
     for item, outcome in zip(items, outcomes, strict=True):
         if isinstance(outcome, Exception):
@@ -625,11 +626,11 @@ def bind(request: Request, state: GuardState) -> BoundRequest:
         allowed = ", ".join(policy.kinds or ())
         mixed = policy.privacy is None and policy.answers == "mixed"
         why = "; noise needs `privacy` in a policy" if mixed and question.kind in PRIVATE else ""
-        raise QuestionRefused(f"a {question.kind} is not allowed here; the policy allows {allowed}{why}")
+        raise QuestionRefused(f"the policy of this guard does not allow a {question.kind}; it allows {allowed}{why}")
     if policy.all_private and question.answered == "either" and not question.is_private(question.to_dict()):
         raise QuestionRefused(
-            f"a guess must be left out here: the policy answers only with noise (all_private), and a guess of a "
-            f"{question.kind} would be checked without; ask for the {question.kind} itself. Nothing was spent"
+            "guess must be left out, because the policy answers only with noise (all_private), and a guess would be "
+            f"checked without noise; ask for the {question.kind} without a guess. Nothing was spent"
         )
     bound = question.bind(state.schema, state.explored, policy).by(analyst)
     owner = analyst if policy.repeats == "asker" else None
@@ -639,8 +640,8 @@ def bind(request: Request, state: GuardState) -> BoundRequest:
     if isinstance(state, PooledState):
         if not bound.pools:
             raise QuestionRefused(
-                f"this {question.kind} cannot be about all epochs, which takes a check, a claim or a rule about one "
-                "mean of all rows; ask it of one epoch. Nothing was spent"
+                f"this {question.kind} cannot be asked about all epochs together; only a check, claim or validate "
+                "about one mean of all rows can. Ask about one epoch. Nothing was spent"
             )
         bound, earlier, followers = bound.over(len(state.rows)), None, state.followers
     return BoundRequest(bound, analyst, request.key, state.overrides, owner, earlier, followers)
@@ -688,12 +689,15 @@ def find_answer(view: View, request: BoundRequest) -> Entry | None:
         entry = view.find_key(request.analyst, request.key)
         if entry is not None:
             if entry.body["digest"] not in (request.bound.digest, request.earlier):
-                raise LedgerConflict(f"key {request.key!r} was used for another question")
+                raise LedgerConflict(
+                    f"key {request.key!r} was already used for another question; give this question another key"
+                )
             if entry.kind == "answered":
                 return entry
             if entry.body["digest"] == request.earlier:
                 raise LedgerConflict(
-                    f"key {request.key!r} paid for this question under an earlier version, which read it differently"
+                    f"key {request.key!r} was used for this question under an earlier version, which read the "
+                    "question in another way; give another key"
                 )
     return None if request.bound.is_act else view.find_question(request.bound.digest, request.owner)
 
@@ -791,13 +795,13 @@ def _require_open(view: View, state: GuardState, request: BoundRequest, progress
         return
     if progress.finals and (not request.bound.ends_run or state.ended(progress)):
         raise BudgetExhausted(
-            "exact values were shown: nothing more is certified on these rows, so ask a guard of fresh rows; "
-            "nothing was spent"
+            "this guard answers no more questions, because a final or `close` has shown exact values of its rows; "
+            "ask a guard with rows that no analysis has seen. Nothing was spent"
         )
     if state.ended(progress) and (progress.finals or not request.bound.ends_run):
         raise BudgetExhausted(
-            f"failures were capped at {state.policy.failures} and another check failed: only `final` and `close` are "
-            "answered now, which end the run; nothing was spent"
+            f"the policy allows {state.policy.failures} failed checks, and one more check has failed; only `final` "
+            "and `close`, which end the run, can still be asked. Nothing was spent"
         )
     request.bound.require(view)
 
@@ -916,15 +920,21 @@ def state_of(view: View, followers: tuple[Ledger, ...] = ()) -> GuardState:
         return first
     policy = first.policy
     if policy.histories == "separate":
-        raise QuestionRefused("histories are separate here: ask each epoch by itself instead of epoch 'all'")
+        raise QuestionRefused(
+            "epoch must be a number, not 'all', because this guard keeps a separate history for each analyst; ask "
+            "each epoch by itself"
+        )
     if policy.privacy is not None and policy.accounting != "filter":
         raise QuestionRefused(
-            "the policy counts privacy without a limit: ask each epoch by itself instead of epoch 'all'"
+            "epoch must be a number, not 'all', because the policy counts privacy with an odometer, without a limit; "
+            "ask each epoch by itself"
         )
     read = [ledger.look(lambda later: (GuardState.of(later), _course(later))) for ledger in followers]
     states = [first, *(state for state, _ in read)]
     if any(state.policy != policy for state in states):
-        raise QuestionRefused("the policies of the epochs differ: ask each epoch by itself instead of epoch 'all'")
+        raise QuestionRefused(
+            "epoch must be a number, not 'all', because the policies of the epochs differ; ask each epoch by itself"
+        )
     plain = {each.name: getattr(first, each.name) for each in fields(first)}
     plain |= {
         "n": sum(state.n for state in states),

@@ -184,8 +184,9 @@ class Policy:
         if self.answers == "means" and self.questions is None:
             if self.plan != "open":
                 raise InvalidParameter(
-                    "answers='means' must come with questions, because its noise and its intervals depend on the "
-                    "number of questions; plan='open' needs none, and its intervals grow with the number asked"
+                    "answers='means' must be given together with questions, because noise and intervals depend on "
+                    "the number of questions; plan='open' needs no such number, and its intervals widen with each "
+                    "question"
                 )
             object.__setattr__(self, "questions", MOST_OPEN)
 
@@ -222,17 +223,18 @@ class Policy:
             return
         if len(self.boards or ()) > 1:
             raise InvalidParameter(
-                f"boards must be one where rows are reserved for a final, got {len(self.boards or ())}: the reserved "
-                "rows serve one final of each phase, so the final of one board would end the contest of the others; "
-                "show further metrics with also=, or open a guard of other rows for each board"
+                f"boards must have one entry if rows are reserved for a final, got {len(self.boards or ())}: the "
+                "reserved rows can be used for one final in each phase, so the final of one board would end the "
+                "contests of the others; show more metrics of the same board with also=, or open a guard with other "
+                "rows for each board"
             )
         for board in self.boards or ():
             if board.rule != "open" and self.final == 1:
                 rule = "ladder" if board.rule == "ladder" else "checked"
                 raise InvalidParameter(
-                    f"final must be below 1 for the board {board.name!r}, whose rule is {rule}: nothing would be "
-                    "left to show scores with before the final; `holdfast plan --workflow contest` proposes 0.9, and "
-                    "the rule open shows plain scores"
+                    f"final must be below 1 for the board {board.name!r}, whose rule is {rule}, because scores before "
+                    "the final need a part of the failure probability; `holdfast plan --workflow contest` proposes "
+                    "0.9, and the rule open shows plain scores, which need none"
                 )
 
     def _check_finals(self) -> None:
@@ -240,12 +242,15 @@ class Policy:
         final = self.final if self.final is not None else 0.5 if has_final(self.kinds) else 0.0
         put(self, "final", arguments.real("final", final, at_least=0, at_most=1))
         if self.reserve_parts and not self.final:
-            raise InvalidParameter("final must be above 0 where rows are reserved: a final on them spends it")
+            raise InvalidParameter(
+                "final must be above 0 if rows are reserved, because the final on these rows needs that part of the "
+                "failure probability"
+            )
         for board in self.boards or ():
             if board.rule == "open" and not self.has_contest:
                 raise InvalidParameter(
-                    f"reserve must be above 0 for the board {board.name!r}, whose rule is open: its plain scores "
-                    "certify nothing, and the final needs rows that they were not computed on"
+                    f"reserve must be above 0 for the board {board.name!r}, whose rule is open: its plain scores are "
+                    "not certified, and the final needs rows from which no score was computed"
                 )
             if board.by is not None and not self.has_contest:
                 raise InvalidParameter(
@@ -255,16 +260,16 @@ class Policy:
         for board in self.boards or ():
             if board.groups is not None and self.reserve_by not in (None, board.groups) and self.reserve_parts:
                 raise InvalidParameter(
-                    f"reserve_by must be {board.groups!r}, the groups of the board {board.name!r}, or be left out: a "
-                    "reserve takes groups as a whole"
+                    f"reserve_by must be {board.groups!r}, the column of groups of the board {board.name!r}, or be "
+                    "left out, because each group of rows is reserved as a whole"
                 )
             if board.groups is not None and self.privacy is not None:
                 raise InvalidParameter(
-                    f"privacy must be left out where the board {board.name!r} has groups: noise protects single rows, "
-                    "and what it tells about groups is not counted"
+                    f"privacy must be left out, because the board {board.name!r} has groups: noise protects single "
+                    "rows, and the privacy of groups is not accounted for"
                 )
         if self.reserve_by is not None and (not isinstance(self.reserve_by, str) or not self.reserve_parts):
-            raise InvalidParameter("reserve_by must be the name of a column, and comes with reserve")
+            raise InvalidParameter("reserve_by must be the name of a column, and must be given together with reserve")
 
     def _check_histories(self) -> None:
         arguments.choice("histories", self.histories, ("together", "separate"))
@@ -272,14 +277,14 @@ class Policy:
             return
         if self.analysts is None or sum(map(decimal_fraction, self.analysts.values())) > 1:
             raise InvalidParameter(
-                "analysts must be named where histories are separate, with quotas that add up to at most 1: each "
-                "analyst has a separate part of the failure probability"
+                "analysts must be given if histories are separate, with quotas that add up to at most 1, because "
+                "each analyst gets that part of the failure probability"
             )
         few = [name for name in self.analysts if self.most_questions(name) == 0]
         if few:
             raise InvalidParameter(
-                f"analysts must each have a quota of at least one question where histories are separate; that of "
-                f"{few[0]!r} has none of {self.questions}"
+                "analysts must each have a quota of at least one question if histories are separate; the quota of "
+                f"{few[0]!r} is less than one of the {self.questions} questions"
             )
         wrong = {
             "boards": self.boards is not None,
@@ -291,8 +296,8 @@ class Policy:
         named = [name for name, is_wrong in wrong.items() if is_wrong]
         if named:
             raise InvalidParameter(
-                f"{named[0]} must keep its default where histories are separate, because all analysts would see what "
-                f"it shows"
+                f"{named[0]} must have its default value if histories are separate, because all analysts would see "
+                "what it shows"
             )
 
     @property
@@ -333,30 +338,33 @@ class Policy:
                 means = "; a GDP caps the noise of answers='means'" if isinstance(cost, GDP) else ""
                 raise InvalidParameter(f"{name} must be a positive PureDP or ZCDP, got {cost!r}{means}")
         if self.spend is not None and self.privacy is None:
-            raise InvalidParameter("spend must be None where there is no privacy to spend")
+            raise InvalidParameter("spend must be None if the policy has no privacy budget")
         if isinstance(self.privacy, PureDP) and isinstance(self.spend, ZCDP):
             raise InvalidParameter(
-                "spend must be a PureDP where the privacy budget is a PureDP, got a ZCDP, which "
-                "such a budget cannot bound"
+                "spend must be a PureDP if the privacy budget is a PureDP, got a ZCDP, whose cost a PureDP budget "
+                "cannot limit"
             )
         if self.accounting == "odometer" and self.privacy is None:
-            raise InvalidParameter("privacy must be given with an odometer, as the unit in which it counts")
+            raise InvalidParameter(
+                "privacy must be given if accounting is 'odometer', which counts privacy costs in units of it"
+            )
 
     def _check_all_private(self) -> None:
         if not isinstance(self.all_private, bool):
             raise InvalidParameter(f"all_private must be true or false, got a {type(self.all_private).__name__}")
         if self.all_private and (self.privacy is None or self.boards is not None):
             raise InvalidParameter(
-                "all_private must come with privacy, which bounds what is released, and without boards, whose scores "
-                "have no noise"
+                "all_private must be given together with privacy, which limits the cost of everything that is "
+                "released, and without boards, because scores have no noise"
             )
 
     def _check_cap_of_means(self) -> None:
         """A cap of planned noise is Gaussian, and the plan alone decides how it is spent."""
         if self.privacy is not None and (not isinstance(self.privacy, GDP) or self.privacy.is_zero):
             raise InvalidParameter(
-                f"privacy must be a positive GDP with answers='means', whose noise is Gaussian, got {self.privacy!r}; "
-                "`holdfast bound composition.gdp-to-dp --mu 0.0275 --delta 1e-6` says what epsilon a mu amounts to"
+                "privacy must be a positive GDP with answers='means', because the noise of the means is Gaussian, "
+                f"got {self.privacy!r}; `holdfast bound composition.gdp-to-dp --mu 0.0275 --delta 1e-6` converts a mu "
+                "to an epsilon"
             )
         wrong = {
             "spend": self.spend is not None,
@@ -366,8 +374,8 @@ class Policy:
         named = [name for name, is_wrong in wrong.items() if is_wrong]
         if named:
             raise InvalidParameter(
-                f"{named[0]} must keep its default with answers='means', because the plan fixes the noise of every "
-                f"answer"
+                f"{named[0]} must have its default value with answers='means', because the plan fixes the noise of "
+                "every answer"
             )
 
     def _check_holdout(self) -> None:
@@ -376,7 +384,7 @@ class Policy:
         if self.holdout == "guess-and-check":
             named = [name for name, value in given.items() if value is not None]
             if named:
-                raise InvalidParameter(f"{named[0]} must be None unless holdout is 'thresholdout'")
+                raise InvalidParameter(f"{named[0]} must be left out unless holdout is 'thresholdout'")
             return
         missing = [name for name, value in given.items() if value is None]
         if missing:
@@ -385,7 +393,8 @@ class Policy:
             raise InvalidParameter(f"holdout_spend must be a positive PureDP, got {self.holdout_spend!r}")
         if not isinstance(self.privacy, PureDP) or self.privacy.epsilon < self.holdout_spend.epsilon:
             raise InvalidParameter(
-                "privacy must be a PureDP of at least holdout_spend: the whole run is paid for at opening"
+                "privacy must be a PureDP of at least holdout_spend, because the cost of the whole run of "
+                "Thresholdout is charged when the guard is opened"
             )
         put = object.__setattr__
         put(self, "threshold", arguments.real("threshold", self.threshold, at_least=0, at_most=1))
@@ -394,7 +403,9 @@ class Policy:
     def _check_boards(self) -> tuple[Board, ...] | None:
         boards = checked_boards(self.boards)
         if boards is not None and self.answers == "means":
-            raise InvalidParameter("boards must be left out with answers='means', which answers only means")
+            raise InvalidParameter(
+                "boards must be left out with answers='means', because such a guard answers only means"
+            )
         if boards is not None and self.confidence <= 0.5:
             # Clopper-Pearson's limits hold for rows that are not alike while each tail is below 1/4.
             raise InvalidParameter(f"confidence must be above 0.5 with boards, got {self.confidence:g}")
@@ -406,7 +417,9 @@ class Policy:
             if board.name == name:
                 return board
         known = ", ".join(board.name for board in self.boards or ()) or "none"
-        raise InvalidParameter(f"board must be one of the policy's ({known}), got {str(name)[:60]!r}")
+        raise InvalidParameter(
+            f"board must be the name of one of the policy's leaderboards ({known}), got {str(name)[:60]!r}"
+        )
 
     @cached_property
     def has_looks(self) -> bool:
@@ -421,7 +434,7 @@ class Policy:
         """Return the quota of an analyst; raises `InvalidParameter` for a name that is not in the policy."""
         if not self.knows(analyst):
             raise InvalidParameter(
-                f"analyst must be one that the policy names, got {analyst!r}; ask as one of them, with "
+                f"analyst must be a name that the policy lists, got {analyst!r}; ask under such a name, with "
                 "for_analyst(name) or --analyst NAME"
             )
         return 1.0 if self.analysts is None else self.analysts[analyst]
@@ -521,11 +534,13 @@ class Policy:
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Read a policy back from `to_dict()`, or from a file that a steward wrote."""
         if not isinstance(plain, Mapping):
-            raise InvalidParameter(f"a policy must be a mapping, got a {type(plain).__name__}")
+            raise InvalidParameter(
+                f"a policy must be a mapping from names of fields to values, got a {type(plain).__name__}"
+            )
         known = cls.__dataclass_fields__
         unknown = [str(name) for name in plain if name not in known]
         if unknown:
-            raise InvalidParameter(f"a policy has no {', '.join(unknown)}; it has {', '.join(known)}")
+            raise InvalidParameter(f"a policy has no field {', '.join(unknown)}; its fields are {', '.join(known)}")
         values = dict(plain)
         for name in ("privacy", "spend", "holdout_spend"):
             if values.get(name) is not None:
@@ -557,7 +572,7 @@ def _kinds(kinds: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
     if kinds is None:
         return allowed
     if isinstance(kinds, str) or not isinstance(kinds, (list, tuple)) or not kinds:
-        raise InvalidParameter(f"kinds must be a list of {', '.join(allowed)}")
+        raise InvalidParameter(f"kinds must be a list of kinds of question, out of {', '.join(allowed)}")
     for kind in kinds:
         arguments.choice("kinds", kind, allowed)
     return tuple(dict.fromkeys(kinds))
@@ -565,7 +580,9 @@ def _kinds(kinds: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
 
 def _shares(analysts: Any) -> dict[str, float]:
     if not isinstance(analysts, Mapping) or not analysts:
-        raise InvalidParameter("analysts must be a mapping of names to quotas in (0, 1]")
+        raise InvalidParameter(
+            "analysts must be a mapping from names to quotas, which are numbers above 0 and at most 1"
+        )
     for name in analysts:
         if not isinstance(name, str) or not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InvalidParameter(f"analysts must have printable names of at most {_LONGEST_NAME} characters")
@@ -585,4 +602,4 @@ def _instant(when: Any) -> str:
     try:
         return aware.astimezone(UTC).isoformat()
     except OverflowError:
-        raise InvalidParameter("expires must be a time of the years 1 to 9999 in UTC") from None
+        raise InvalidParameter("expires must be a time that is in the years 1 to 9999 in UTC") from None

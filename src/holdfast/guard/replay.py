@@ -168,7 +168,10 @@ class GuardReplay:
         progress: Any = account.progress
         if "format" not in body:
             if not isinstance(progress, EarlierProgress):
-                raise InvalidParameter("an entry of an earlier version must not follow one of this version")
+                raise InvalidParameter(
+                    "the ledger has an entry of an earlier version after an entry of this version, which no version "
+                    "writes"
+                )
             return replace(account, progress=progress.settle(body["answer"]["passed"] is not False, body["shown"]))  # type: ignore[arg-type]
         told = body["message"]
         message = None if told.get("noisy") else Message(told["passed"], told["log_weight"], told["risk"])
@@ -294,7 +297,9 @@ class GuardReplay:
             self._number, self._extended = state.get("epoch", (1, False))
             self._plans.clear()
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise InvalidParameter("since must be a checkpoint of a guard's ledger, as it was written") from None
+            raise InvalidParameter(
+                "since must be a checkpoint of a guard's ledger that `holdfast verify` wrote"
+            ) from None
 
     def finish(self, accounts: Sequence[StateRow]) -> Iterator[str]:
         """Compare with the stored accounts; what does not add up."""

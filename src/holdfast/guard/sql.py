@@ -287,7 +287,7 @@ def _parsed(text: Any) -> exp.Select:
     if len(text) > LONGEST:
         raise InvalidParameter(f"statement must have at most {LONGEST:,} characters, got {len(text):,}{_SPENT}")
     if _nesting(text) > _MOST_NESTED:
-        raise InvalidParameter(f"statement must have at most {_MOST_NESTED} brackets inside each other{_SPENT}")
+        raise InvalidParameter(f"statement must have brackets that are nested at most {_MOST_NESTED} deep{_SPENT}")
     dialect = Dialect.get_or_raise(None)
     try:
         tokens = dialect.tokenize(text)
@@ -304,7 +304,9 @@ def _parsed(text: Any) -> exp.Select:
     if isinstance(statement, (exp.Union, exp.Except, exp.Intersect)):
         raise _refused("union, except and intersect are not answered", "one select statement for each part")
     if not isinstance(statement, exp.Select):
-        raise InvalidParameter(f"statement must be a select, such as {_EXAMPLE}; nothing else is carried out{_SPENT}")
+        raise InvalidParameter(
+            f"statement must be a select, such as {_EXAMPLE}; other statements are not carried out{_SPENT}"
+        )
     return statement
 
 
@@ -317,11 +319,13 @@ def _check_beginning(tokens: Sequence[Any]) -> None:
     word = tokens[0].text.lower()[:40] if tokens else ""
     if word in ("explain", "describe", "desc"):
         raise InvalidParameter(
-            f"statement must begin with select, got {word}; to see its price first, use `explain(statement)` of the "
-            f"guard, `holdfast sql --explain`, or the button of the page{_SPENT}"
+            f"statement must begin with select, got {word}; to see the cost of a statement before asking it, use "
+            f"`explain(statement)` of the guard, `holdfast sql --explain`, or the button of the web page{_SPENT}"
         )
     if not kinds or kinds[0] not in ("SELECT", "WITH", "L_PAREN", "FROM"):
-        raise InvalidParameter(f"statement must be a select, such as {_EXAMPLE}; nothing else is carried out{_SPENT}")
+        raise InvalidParameter(
+            f"statement must be a select, such as {_EXAMPLE}; other statements are not carried out{_SPENT}"
+        )
 
 
 def _nesting(text: str) -> int:
@@ -412,7 +416,10 @@ _CLAUSES = {
         "`having` hides groups by their values, which is a further question",
         "the same select without `having`; small groups are named by themselves",
     ),
-    "distinct": ("single rows are not shown, so `distinct` has no meaning", "count(*) by a column with `group by`"),
+    "distinct": (
+        "a guard never shows single rows, so `distinct` has no meaning",
+        "count(*) by a column with `group by`",
+    ),
     "windows": ("window functions are not answered", "an aggregate with `group by`"),
     "qualify": ("window functions are not answered", "an aggregate with `group by`"),
     "offset": ("`offset` is not answered", "`limit` alone, or the whole table"),
@@ -438,7 +445,7 @@ class _Compiler:
             if value and name in _CLAUSES:
                 raise _refused(*_CLAUSES[name])
             if value and name not in _KEPT:
-                raise _refused(f"`{name.strip('_')}` is not answered", _EXAMPLE)
+                raise _refused(f"a statement with `{name.strip('_')}` is not answered", _EXAMPLE)
         if any(select.args.get(name) for name in ("kind", "hint", "operation_modifiers")):
             raise _unreadable()
         self._check_table()
@@ -454,7 +461,7 @@ class _Compiler:
         self._groups = groups_of(by, self._schema, self._policy.columns) if by else None
         outputs = tuple(self._outputs(by))
         if all(one.shown == "group" for one in outputs):
-            raise _refused("single rows are not shown", "select count(*), or an average, with `group by`")
+            raise _refused("a guard never shows single rows", "select count(*), or an average, with `group by`")
         limit = self._limit()
         order, note = tuple(self._order(outputs)), self._note()
         return Statement(text, outputs, tuple(self._questions), self._groups, self._n, order, limit, note)
@@ -468,7 +475,9 @@ class _Compiler:
         if parsed.columns:
             return words
         if python_rows.evaluate(parsed, {}) is not True:
-            raise _refused(f"no row meets {words[:60]!r}, which names no column", "a condition about columns")
+            raise _refused(
+                f"the condition {words[:60]!r} names no column and is not true in any row", "a condition about columns"
+            )
         return None
 
     def _note(self) -> str:
@@ -508,7 +517,7 @@ class _Compiler:
         if renamed or not isinstance(table, exp.Table) or odd or not isinstance(table.this, exp.Identifier):
             named = isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)
             name = self._quoted(table.name) if named else "people"
-            raise _refused("the table must be a plain name", f"select ... from {name[:60]}")
+            raise _refused("the table after `from` must be a plain name", f"select ... from {name[:60]}")
         self._table_names = {table.name, table.alias} - {""}
 
     def _by(self) -> list[str]:
@@ -526,14 +535,14 @@ class _Compiler:
             if isinstance(one, exp.Literal) and not one.is_string:
                 place = int(one.this) if str(one.this).isdigit() else 0
                 if not 0 < place <= len(self._select.expressions):
-                    raise _refused("a number after `group by` must be that of a selected column", "its name")
+                    raise _refused("a number after `group by` must be the position of a selected column", "its name")
                 one = self._select.expressions[place - 1]
                 one = one.this if isinstance(one, exp.Alias) else one
             if isinstance(one, exp.Column) and not one.table:
                 one = aliases.get(one.name, one)
             if not isinstance(one, exp.Column):
                 raise _refused(
-                    "groups must be declared columns, not computed values",
+                    "`group by` takes only columns with declared categories, not computed values",
                     "a condition for each group, such as count(*) filter (where year(seen) = 2024) or avg(income) "
                     "filter (where age < 30), or a column with declared categories",
                 )
@@ -547,7 +556,10 @@ class _Compiler:
             or column.args.get("catalog")
             or (column.table and column.table not in self._table_names)
         ):
-            raise _refused(f"{column.table[:60]!r} is no table of this statement", "the name of the column alone")
+            raise _refused(
+                f"the statement uses {column.table[:60]!r} as a table, which is not its table",
+                "the name of the column alone",
+            )
         alike = [known for known in self._schema.names if known.lower() == name.lower()]
         if name not in self._schema and len(alike) == 1 and not column.this.args.get("quoted"):
             return alike[0]  # names without quotes are read whatever their letters' case, as SQL reads them
@@ -585,12 +597,12 @@ class _Compiler:
         from sqlglot import exp
 
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            raise _refused("single rows are not shown", "count(*), or an average of a column")
+            raise _refused("a guard never shows single rows", "count(*), or an average of a column")
         if isinstance(item, exp.Column):
             column = self._column(item)
             if column not in by:
                 raise _refused(
-                    f"{column!r} is not among the groups, and single rows are not shown",
+                    f"the column {column!r} is selected but not in `group by`, and a guard never shows single rows",
                     f"add `group by {column}` if its categories are declared, or avg({column})",
                 )
             return Output(name, "group", by.index(column))
@@ -611,7 +623,7 @@ class _Compiler:
         if isinstance(item, exp.Avg):
             if isinstance(item.this, exp.Distinct):
                 raise _refused(
-                    "the average of the different values would need to know them",
+                    "an average of the distinct values needs the values of single rows, which a guard never shows",
                     f"avg({', '.join(map(_shown, item.this.expressions))[:100]}), the average over rows",
                 )
             return Output(name, "value", self._average(self._words(item.this), where))
@@ -662,7 +674,7 @@ class _Compiler:
             )
         if item.find(exp.Column) is not None:
             return _refused(
-                "what is selected must be a grouped column or an aggregate, and single rows are not shown",
+                "what is selected must be a grouped column or an aggregate, and a guard never shows single rows",
                 f"avg({_shown(item)}), or its median",
             )
         return _refused(
@@ -674,7 +686,7 @@ class _Compiler:
 
         if isinstance(item.this, exp.Distinct):
             raise _refused(
-                "the number of different values cannot be answered with an interval", "count(*) by a declared column"
+                "the number of distinct values cannot be answered with an interval", "count(*) by a declared column"
             )
         if item.expressions:
             raise _unreadable()
@@ -713,19 +725,24 @@ class _Compiler:
         from sqlglot import exp
 
         if isinstance(item.this, exp.Distinct):
-            raise _refused("the sum of the different values would need to know them", "sum(x), the sum over rows")
+            raise _refused(
+                "a sum of the distinct values needs the values of single rows, which a guard never shows",
+                "sum(x), the sum over rows",
+            )
         words = self._words(item.this)
         if self._groups is not None:
             name, value = self._groups.columns[0], self._groups.cells[0][0]
             raise _refused(
-                "a table has means and numbers of rows, and no sums",
+                "a table by groups can have averages and numbers of rows, but no sums",
                 f"sum({words[:60]}) filter (where {_is_category(self._quoted(name), value)}) for each group, or avg "
                 "and count(*) by groups",
             )
         parsed = self._read(words)
         other = "false" if parsed.kind == "boolean" else "0"
         if not parsed.columns:
-            raise _refused(f"{words[:80]!r} is the same in every row", "count(*), whose multiple the sum is")
+            raise _refused(
+                f"the expression {words[:80]!r} has the same value in every row", "count(*), whose multiple the sum is"
+            )
         if parsed.nullable:
             present = f"({words}) is not null"
             where = present if where is None else f"({where}) and {present}"
@@ -774,14 +791,19 @@ class _Compiler:
         fields: dict[str, Any] = {"q": q, "expression": words, "where": where, "low": low, "high": high}
         fields["where_present"] = True
         if low is None:
-            raise _refused("a condition has no quantiles", "its average, which is the share of rows that meet it")
+            raise _refused(
+                "a quantile is defined for numbers, and this expression is a condition",
+                "its average, which is the share of rows that meet it",
+            )
         if self._groups is None:
             return self._ask(Quantile, **fields)
         return self._ask(Table, by=list(self._groups.columns), **fields)
 
     def _correlation(self, item: exp.Corr, where: str | None) -> int:
         if self._groups is not None:
-            raise _refused("a table cannot have a correlation as a column", "corr(x, y) with a `where` for each group")
+            raise _refused(
+                "a table by groups cannot have a correlation as a column", "corr(x, y) with a `where` for each group"
+            )
         first, second = self._words(item.this), self._words(item.expression)
         bounds = [self._bounds(words, "corr") for words in (first, second)]
         return self._ask(
@@ -802,11 +824,15 @@ class _Compiler:
         if parsed.kind == "boolean":
             return None, None
         if parsed.kind == "text":
-            raise _refused(f"{called} of a text has no meaning", "count(*) by the column, or the share of a condition")
+            raise _refused(
+                f"{called} is defined for numbers, and this expression is a text",
+                "count(*) by the column, or the share of a condition",
+            )
         only = only_value(parsed, self._policy.columns)
         if only is not None:
             raise _refused(
-                f"{words[:80]!r} is {only:g} on every row that has a value, and {called} of it is that number",
+                f"the expression {words[:80]!r} is {only:g} in every row in which it is not null, so {called} of it "
+                "is always that number",
                 "`else 0` in the case, which makes its average a share of rows, or count(*) where ...",
             )
         found = bounds_of(parsed, self._policy.columns)
@@ -814,7 +840,8 @@ class _Compiler:
             declared = [name for name, one in (self._policy.columns or {}).items() if one.bounds is not None]
             can = f"{called} of {', '.join(declared[:6])}" if declared else "the average of a condition, avg(age < 40)"
             raise _refused(
-                f"no range is declared for {words[:80]!r}, and the contribution of a single row must be bounded",
+                f"no range is declared for {words[:80]!r}, and without a smallest and a largest value a single row "
+                "could change the answer by any amount",
                 f"clip({words[:60]}, LOW, HIGH), or {can}; owners declare ranges with Policy.columns",
             )
         return found
@@ -825,8 +852,8 @@ class _Compiler:
             self._require_planned(kind, fields)
         elif kind.kind not in (self._policy.kinds or ()) or self._policy.privacy is None:
             raise QuestionRefused(
-                "SQL is answered with noise, and this guard has no privacy budget; nearest: check a guess of the same "
-                f"number, such as check('...', guess=...){_SPENT}"
+                "SQL statements are answered with noise, and this guard has no privacy budget for noise; instead, "
+                f"check a guess of the same number, such as check('...', guess=...){_SPENT}"
             )
         plain = {"kind": kind.kind} | {name: value for name, value in fields.items() if value is not None}
         if self._spend is not None:
@@ -844,7 +871,8 @@ class _Compiler:
         if where is None and (fields.get("default") is not None or not self._read(words).nullable):
             return
         raise _refused(
-            "this guard answers only means of all rows, not of a part of them", self._part_of_all(words, where)
+            "this guard answers only means of all rows, not means of a part of the rows",
+            self._part_of_all(words, where),
         )
 
     def _as_means(self, kind: type[Question], fields: Mapping[str, Any]) -> str:
@@ -878,7 +906,9 @@ class _Compiler:
         try:
             return expression(words, self._schema)
         except HoldfastError as error:
-            raise InvalidParameter(f"statement must use the row language: {error}{_SPENT}") from None
+            raise InvalidParameter(
+                f"statement must use the expressions that a guard understands: {error}{_SPENT}"
+            ) from None
 
     def _words(self, node: exp.Expr | None) -> str:
         """A part of the statement as text of the row language, which reads it again by its own rules."""
@@ -887,10 +917,10 @@ class _Compiler:
         if node is None:
             raise _unreadable()
         if any(isinstance(part, exp.IntDiv) for part in node.walk()):
-            raise _refused("databases do not agree on what the whole part of a quotient is", "floor(a / b)")
+            raise _refused("databases disagree on the result of dividing whole numbers", "floor(a / b)")
         if any(is_unclear(part) for part in node.walk()):
             raise _refused(
-                f"databases do not agree on what `is` is about in {_shown(node)!r}",
+                f"databases disagree on the meaning of `is` in {_shown(node)!r}",
                 "brackets, such as (a = b) is null or a = (b is null)",
             )
         made = node.copy()
@@ -927,7 +957,7 @@ class _Compiler:
                     groups = [one.shown == "group" and self._groups.columns[one.at] == column for one in outputs]
                     place = groups.index(True) if any(groups) else -1
             if not 0 <= place < len(outputs):
-                raise _refused("`order by` must be a selected column", "its name, or its number")
+                raise _refused("`order by` must name a column that is selected", "its name, or its number")
             yield place, descending
 
     def _limit(self) -> int | None:
@@ -939,7 +969,7 @@ class _Compiler:
         if isinstance(limit, exp.Fetch):
             options = limit.args.get("limit_options")
             if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-                raise _refused("a part of the groups, or those with ties, cannot be fetched", "`limit 3`")
+                raise _refused("`fetch` with `percent` or `with ties` is not answered", "`limit 3`")
             given = limit.args.get("count") or exp.Literal.number(1)
         else:
             given = None if limit.expressions else limit.expression

@@ -113,7 +113,7 @@ class Progress:
             course = earlier_course(counts["answered"], counts["failed"], shown)
             return cls(counts["admitted"], counts["answered"], 0, course)
         if not isinstance(plain, Mapping) or set(plain) != {*_COUNTS, "course"}:
-            raise InvalidParameter(f"stored progress must have {', '.join(_COUNTS)} and course")
+            raise InvalidParameter(f"stored progress must be a mapping with the fields {', '.join(_COUNTS)} and course")
         values: dict[str, Any] = {name: arguments.whole(name, plain[name], at_least=0) for name in _COUNTS}
         return cls(**values, course=Course.from_dict(plain["course"]))
 
@@ -152,7 +152,7 @@ class Account:
         One that does not count, because it claims nothing or ends the run, is let in beyond the cap on questions.
         """
         if counts and most is not None and self.progress.admitted >= most:
-            raise BudgetExhausted(f"all {most} questions that {who} may ask have been asked")
+            raise BudgetExhausted(f"{who} may ask {most} questions, and all of them have been asked")
         kept, spent = self.filter, self.spent
         if cost is not None and kept is not None:
             kept = kept.copy()
@@ -225,7 +225,7 @@ def _plus(spent: Cost, cost: Cost) -> Cost:
             return ZCDP(float_up(decimal_sum([before, rho])))
         case ZCDP(before), PureDP(epsilon):
             return ZCDP(float_up(decimal_sum([before]) + Fraction(pure_rho(epsilon))))
-    raise BudgetExhausted(f"an odometer of {spent.kind} cannot hold {cost!r}")
+    raise BudgetExhausted(f"an odometer that counts costs of kind {spent.kind} cannot count the cost {cost!r}")
 
 
 @dataclass(frozen=True)
@@ -389,7 +389,7 @@ class GuardState:
         """Read it from a ledger; `LedgerConflict` if the ledger was not opened by a guard."""
         text = view.account_text(ACCOUNT)
         if text is None:
-            raise LedgerConflict("this ledger was not opened by a guard")
+            raise LedgerConflict("this ledger does not belong to a guard: no guard was ever opened with it")
         state, is_old = cls._read(text)
         if not is_old:
             return state
@@ -421,7 +421,9 @@ class GuardState:
             )
             return state, "overlaps" not in plain
         except (KeyError, TypeError) as error:
-            raise InvalidParameter("a guard's stored state must be what a guard wrote") from error
+            raise InvalidParameter(
+                "a guard's stored state must have the fields that a guard writes to its ledger"
+            ) from error
 
     @cached_property
     def policy_name(self) -> str:
@@ -474,12 +476,12 @@ class GuardState:
         """Raise `GuaranteeUnavailable` where no cap holds for all that was released about these rows."""
         if self.overrides:
             raise GuaranteeUnavailable(
-                "a steward replaced the policy after answers were seen, so no limit holds for all of them: "
+                "a steward replaced the policy after answers were released, so no limit covers all answers: "
                 + consequence
             )
         if self.overlaps:
             raise GuaranteeUnavailable(
-                "another guard answers questions about some of these rows, so no limit holds for all answers: "
+                "another guard answers questions about some of these rows, so no limit covers all answers: "
                 + consequence
             )
 

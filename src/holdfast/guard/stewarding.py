@@ -25,38 +25,60 @@ def override_in(transaction: Transaction, policy: Policy, reason: str) -> None:
     if not isinstance(policy, Policy):
         raise InvalidParameter(f"policy must be a Policy, got a {type(policy).__name__}")
     if standing.status == "closed":
-        raise LedgerConflict("this guard is closed for good")
+        raise LedgerConflict("this guard is closed forever and cannot be changed")
     if type(policy.privacy) is not type(standing.policy.privacy) or policy.accounting != standing.policy.accounting:
         raise InvalidParameter(
-            "policy must keep the kind of privacy and of accounting: what was spent is counted in it"
+            "policy must have the same kind of privacy and the same accounting as before, because what was spent is "
+            "counted in these"
         )
     if policy.answers != standing.policy.answers:
-        raise InvalidParameter("policy must keep answers, because earlier answers are accounted for in that way")
+        raise InvalidParameter(
+            "policy must have the same value of answers as before, because earlier answers are accounted for in that "
+            "way"
+        )
     if policy.answers == "means" and policy.plan != standing.policy.plan:
-        raise InvalidParameter(f"policy must keep plan, {standing.policy.plan!r}: answers so far had its noise")
+        raise InvalidParameter(
+            f"policy must have the same plan as before, {standing.policy.plan!r}, because earlier answers had the "
+            "noise of that plan"
+        )
     if policy.answers == "means" and policy.privacy is not None and policy.cap != standing.policy.cap:
-        raise InvalidParameter(f"policy must keep cap, {standing.policy.cap!r}: answers so far had its noise")
+        raise InvalidParameter(
+            f"policy must have the same cap as before, {standing.policy.cap!r}, because earlier answers had the noise "
+            "of that plan"
+        )
     if standing.policy.has_looks and not policy.has_looks:
         raise InvalidParameter(
-            "policy must keep a question without noise in kinds, because only such a policy accounts for what these "
-            "answers showed"
+            "policy must allow a kind of question without noise, as before, because only such a policy accounts for "
+            "what earlier answers showed"
         )
     if _holdout(policy) != _holdout(standing.policy):
-        raise InvalidParameter("policy must keep the holdout and what it was opened with: its run has begun")
+        raise InvalidParameter(
+            "policy must have the same holdout, threshold, overfits and holdout_spend as before, because the run of "
+            "the holdout has begun"
+        )
     check_declared(policy.columns, standing.schema)
     kept = {board.name: board for board in policy.boards or ()}
     before = {board.name: board for board in standing.policy.boards or ()}
     grouped = [board.name for board in kept.values() if board.groups is not None and board.name not in before]
     if grouped:
-        raise InvalidParameter(f"boards with groups, such as {grouped[0]!r}, must be there when a guard is opened")
+        raise InvalidParameter(
+            f"boards with groups, such as {grouped[0]!r}, cannot be added later: they must be in the policy with "
+            "which a guard is opened"
+        )
     if any(kept.get(board.name) != board for board in standing.policy.boards or ()):
-        raise InvalidParameter("policy must keep its boards as they are: what they showed is counted by their settings")
+        raise InvalidParameter(
+            "policy must have all earlier boards with unchanged settings, because the scores that they showed are "
+            "accounted for by these settings"
+        )
     if len(kept) > len(standing.policy.boards or ()):
         policy.require_contest()
     for board in kept.values():
         board.check_schema(standing.schema)
         if board not in (standing.policy.boards or ()) and board.lacks_positive(standing.schema):
-            raise InvalidParameter(f"positive of board {board.name!r} must be given: an override reads no labels")
+            raise InvalidParameter(
+                f"positive of board {board.name!r} must be given, because an override does not read the labels of the "
+                "rows"
+            )
     if policy.boards is not None:  # what was counted at opening stays known
         policy = replace(policy, boards=[before.get(board.name, board) for board in policy.boards])
     name, whole = read_account(transaction.account, standing.policy)
@@ -82,7 +104,7 @@ def carried(account: Account, policy: Policy, analyst: str | None) -> Account:
     spent = account.filter.spent()
     cost = PureDP(spent["epsilon"]) if "epsilon" in spent else ZCDP(spent["rho"])
     if not fresh.admits(cost):
-        raise InvalidParameter("policy must allow at least what was spent already")
+        raise InvalidParameter("policy must have a privacy budget of at least what was spent already")
     carried = Filter.from_dict(fresh.to_dict())
     carried.spend(cost)
     return Account(account.progress, carried, account.spent)
@@ -99,12 +121,12 @@ _KINDS: dict[Status, str] = {"paused": "paused", "open": "resumed", "closed": "c
 def set_status(ledger: Ledger, status: Status, reason: str = "") -> None:
     """Pause, open again or close for good; recorded."""
     if not isinstance(reason, str):
-        raise InvalidParameter("reason must be a text")
+        raise InvalidParameter("reason must be a text, which the ledger records")
 
     def work(transaction: Transaction) -> None:
         standing = GuardState.of(transaction)
         if standing.status == "closed":
-            raise LedgerConflict("this guard is closed for good")
+            raise LedgerConflict("this guard is closed forever and cannot be changed")
         if standing.status == status:
             raise LedgerConflict(f"this guard is {status} already")
         standing.with_status(status).put(transaction, _KINDS[status], {"reason": reason})
@@ -115,7 +137,9 @@ def set_status(ledger: Ledger, status: Status, reason: str = "") -> None:
 def override(ledger: Ledger, policy: Policy, reason: str) -> None:
     """Put another policy in the place of the one the ledger was opened with; recorded with its reason."""
     if not isinstance(reason, str) or not reason.strip():
-        raise InvalidParameter("reason must be a text: an override is recorded with its reason")
+        raise InvalidParameter(
+            "reason must be a text that is not empty, because the ledger records an override with its reason"
+        )
     ledger.submit(lambda transaction: override_in(transaction, policy, reason))
 
 
@@ -196,8 +220,11 @@ def find(store: Store, dataset: str | None) -> Ledger:
     if len(fitting) == 1:
         return store.ledger(fitting[0])
     if not known:
-        raise InvalidParameter("this store guards no data set yet")
+        raise InvalidParameter("this ledger has no guard yet")
     shown = ", ".join(one[:12] for one in (fitting or known)[:8])
     if dataset is None:
-        raise InvalidParameter(f"dataset must name one of several data sets: {shown}")
-    raise InvalidParameter(f"dataset must be the beginning of one fingerprint of {shown}, got {dataset[:60]!r}")
+        raise InvalidParameter(f"dataset must be given, because there are several data sets: {shown}")
+    raise InvalidParameter(
+        f"dataset must be the first characters of the fingerprint of exactly one data set, out of {shown}, got "
+        f"{dataset[:60]!r}"
+    )

@@ -128,17 +128,19 @@ class Study:
     def from_dict(cls, plain: Any, schema: Schema | None = None, n: int | None = None) -> Study:
         """Read a study; with `schema` and `n` it is about rows that are there, and its columns are theirs."""
         if not isinstance(plain, Mapping):
-            raise InvalidParameter("a study must be a table with n and questions")
+            raise InvalidParameter("a study must be a table with the fields n (number of rows) and questions")
         unknown = [str(name) for name in plain if name not in _FIELDS]
         if unknown:
-            raise InvalidParameter(f"a study has no {', '.join(unknown)[:100]}; it has {', '.join(_FIELDS)}")
+            raise InvalidParameter(
+                f"a study has no field {', '.join(unknown)[:100]}; its fields are {', '.join(_FIELDS)}"
+            )
         declared, kinds = _columns(plain.get("columns") or {})
         columns = declared_columns(declared) if declared else None
         known = Schema(kinds) if schema is None else schema
         check_declared(columns, known)
         rows = plain.get("n") if plain.get("n") is not None else n
         if rows is None:
-            raise InvalidParameter("n must be given: the number of rows of the study")
+            raise InvalidParameter("n, the number of rows of the study, must be given")
         lines = plain.get("questions")
         if not isinstance(lines, (list, tuple)) or not 0 < len(lines) <= _MOST_LINES:
             raise InvalidParameter(f"questions must be a list of 1 to {_MOST_LINES} questions")
@@ -152,7 +154,9 @@ class Study:
             _cap(plain.get("privacy")),
         )
         if made.count > _MOST_QUESTIONS:
-            raise InvalidParameter(f"questions must be at most {_MOST_QUESTIONS:,} in all, got {made.count:,}")
+            raise InvalidParameter(
+                f"questions must be at most {_MOST_QUESTIONS:,}, with repetitions, got {made.count:,}"
+            )
         return made
 
     @classmethod
@@ -285,7 +289,9 @@ def plan_study(study: Study, *, changes: bool = True) -> StudyPlan:
             others[name] = str(error)
     if not plans:
         listed = "; ".join(f"{name}: {why}" for name, why in others.items())
-        raise InvalidParameter(f"questions must be such that one policy answers all of them. {listed}")
+        raise InvalidParameter(
+            f"questions must be questions that one policy can answer together, and no policy can. {listed}"
+        )
     best = min(plans.values(), key=lambda plan: plan.score)
     others |= {name: plan.score for name, plan in plans.items() if plan is not best}
     return replace(best, others=others, changes=dict(_changes(study, best)) if changes else {})
@@ -297,11 +303,13 @@ def plan_study(study: Study, *, changes: bool = True) -> StudyPlan:
 def _columns(given: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """What is declared about columns, and their kinds: given as `kind`, else by what is declared."""
     if not isinstance(given, Mapping):
-        raise InvalidParameter("columns must be a table of names and what is declared about them")
+        raise InvalidParameter("columns must be a table with a declaration for each column, such as low and high")
     declared, kinds = {}, {}
     for name, about in given.items():
         if not isinstance(about, Mapping):
-            raise InvalidParameter(f"columns, at {str(name)[:60]!r}: must be a table with low and high, or categories")
+            raise InvalidParameter(
+                f"columns, at {str(name)[:60]!r}: the declaration must be a table with low and high, or with categories"
+            )
         kind = about.get("kind")
         if kind is not None and not isinstance(kind, str):
             raise InvalidParameter(f"columns, at {str(name)[:60]!r}: kind must be a text such as 'number'")
@@ -325,7 +333,9 @@ def _intended(line: Any, at: int, schema: Schema) -> Intended:
     plain = {name: value for name, value in line.items() if name not in ("count", "adaptive")}
     kind = Question.kinds()[plain["kind"]]
     if kind.needs_board or kind.ends_run:
-        raise InvalidParameter(f"questions, number {at}: a {kind.kind} cannot be planned; it is no question of a study")
+        raise InvalidParameter(
+            f"questions, number {at}: a {kind.kind} cannot be part of a study, because it cannot be planned"
+        )
     try:
         count = arguments.whole("count", line.get("count", 1), at_least=1, at_most=_MOST_QUESTIONS)
         adaptive = arguments.whole("adaptive", line.get("adaptive", count), at_least=0, at_most=count)
@@ -347,7 +357,9 @@ def _check_columns(plain: Mapping[str, Any], schema: Schema) -> None:
     by = plain.get("by", plain.get("column", ()))
     for name in (by,) if isinstance(by, str) else by if isinstance(by, (list, tuple)) else ():
         if name not in schema:
-            raise InvalidParameter(f"by and column must name columns of the study, got {str(name)[:60]!r}; {_DECLARE}")
+            raise InvalidParameter(
+                f"by and column must be names of columns of the study, got {str(name)[:60]!r}; {_DECLARE}"
+            )
 
 
 def _cap(privacy: Any) -> Cost | None:
@@ -361,7 +373,9 @@ def _cap(privacy: Any) -> Cost | None:
     except (InvalidParameter, TypeError, ValueError):
         cost = None
     if not isinstance(cost, (PureDP, GDP)) or cost.is_zero:
-        raise InvalidParameter(f"privacy must be pure-dp:EPSILON or gdp:MU with a positive number, got {privacy!r}")
+        raise InvalidParameter(
+            f"privacy must be pure-dp:EPSILON or gdp:MU, where EPSILON or MU is a positive number, got {privacy!r}"
+        )
     return cost
 
 
@@ -371,11 +385,13 @@ def _cap(privacy: Any) -> Cost | None:
 def _checks(study: Study, near: Policy | None = None) -> StudyPlan:
     """All questions without noise."""
     if study.privacy is not None:
-        raise InvalidParameter("answers without noise are not private, and the study needs privacy")
+        raise InvalidParameter(
+            "answers without noise are not differentially private, and the study has a privacy budget"
+        )
     asked = [one.guessed for one in study.questions]
     lacking = [one.words for one, plain in zip(study.questions, asked, strict=True) if plain is None]
     if lacking:
-        raise InvalidParameter(f"there is no guess for {lacking[0]}")
+        raise InvalidParameter(f"the study gives no guess for {lacking[0]}")
     policy = Policy(study.confidence, questions=study.count, columns=study.columns, final=0.0)
     return replace(_planned("checks of guesses", study, policy, asked), remarks=(_NO_FINAL,))
 
@@ -383,7 +399,7 @@ def _checks(study: Study, near: Policy | None = None) -> StudyPlan:
 def _means(study: Study, near: Policy | None = None) -> StudyPlan:
     """All questions as noisy means of a plan."""
     if isinstance(study.privacy, PureDP):
-        raise InvalidParameter("Gaussian noise cannot keep a pure privacy budget, but a gdp budget")
+        raise InvalidParameter("Gaussian noise needs a privacy budget gdp:MU, and the study's budget is pure-dp")
     policy = Policy(study.confidence, study.privacy, answers="means", questions=study.count, columns=study.columns)
     asked = [one.noisy or one.guessed for one in study.questions]
     plan = _planned("planned means", study, policy, asked)
@@ -405,14 +421,17 @@ def _about_means(study: Study) -> float:
 def _mixed(study: Study, near: Policy | None = None) -> StudyPlan:
     """Guesses without noise, and the others with it, under the pure cap that is best."""
     if isinstance(study.privacy, GDP):
-        raise InvalidParameter("the privacy budget of mixed answers is pure, and the study's is Gaussian")
+        raise InvalidParameter(
+            "a mix of answers with and without noise needs a privacy budget pure-dp:EPSILON, and the study's budget "
+            "is gdp"
+        )
     asked = [one.noisy if study.privacy is not None else one.guessed or one.noisy for one in study.questions]
     lacking = [one.words for one, plain in zip(study.questions, asked, strict=True) if plain is None]
     if lacking:
         raise InvalidParameter(f"no noise answers {lacking[0]}")
     noisy, all_private = [plain for plain in asked if plain is not None and _is_noisy(plain)], study.privacy is not None
     if not noisy:
-        raise InvalidParameter("every question has a guess: no noise is needed")
+        raise InvalidParameter("every question has a guess, so no noise is needed")
     many = sum(one.count for one, plain in zip(study.questions, asked, strict=True) if plain and _is_noisy(plain))
 
     def at(epsilon: float) -> StudyPlan:
@@ -459,10 +478,11 @@ def _narrowest(at: Callable[[float], StudyPlan], epsilons: Sequence[float]) -> S
 def _final(study: Study, near: Policy | None = None) -> StudyPlan:
     """All questions fixed before any row is read, and asked at once: exact values at equal parts of what may fail."""
     if study.privacy is not None:
-        raise InvalidParameter("exact values are not private, and the study needs privacy")
+        raise InvalidParameter("exact values are not differentially private, and the study has a privacy budget")
     if study.adaptive:
         raise InvalidParameter(
-            f"{study.adaptive} of the questions are chosen after earlier answers, but a final is one batch"
+            f"in this study {study.adaptive} of the questions are chosen after earlier answers, but the questions of "
+            "a final are all asked at once"
         )
     policy = Policy(study.confidence, kinds=("final",), final=1.0, columns=study.columns)
     log_share = GuardBudget(study.n, policy).final_log_share(Course()) - math.log(study.count)
@@ -470,7 +490,7 @@ def _final(study: Study, near: Policy | None = None) -> StudyPlan:
     for one in study.questions:
         plain = one.question
         if plain["kind"] not in ("mean", "check") or plain.get("where") is not None or plain.get("where_present"):
-            raise InvalidParameter(f"a final has only means of all rows, and no {one.words}")
+            raise InvalidParameter(f"a final answers only means of all rows, and no {one.words}")
         names = ("low", "high", "default")
         rows = spelled(plain["expression"], study.schema, *(plain.get(name) for name in names), columns=study.columns)
         ranges.add((rows.low, rows.high))
@@ -481,7 +501,9 @@ def _final(study: Study, near: Policy | None = None) -> StudyPlan:
         length = rows.high - rows.low
         widths.append(StudyWidth(one.words, one.count, "exactly, in one final", half * length, half * length, half))
     if len(ranges) > 1:
-        raise InvalidParameter("all finalists of a final must have the same range, and these questions have several")
+        raise InvalidParameter(
+            "all questions of a final must be about values with the same range, and these questions have several ranges"
+        )
     return StudyPlan("a final of fixed questions", policy, tuple(widths), _score(widths), {})
 
 
@@ -540,7 +562,7 @@ class _Scene:
         """Return how wide the answers to some questions are."""
         kind = Question.kinds()[plain["kind"]]
         if kind.kind not in (self.policy.kinds or ()):
-            raise InvalidParameter(f"it does not answer {one.words}")
+            raise InvalidParameter(f"such a policy does not answer {one.words}")
         bound = Question.from_dict(dict(plain)).bind(self.study.schema, self.study.n, self.policy)
         shown = bound.half_width(self.situation)
         likely = bound.likely_half_width(self.situation)

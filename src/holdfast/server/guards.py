@@ -183,7 +183,9 @@ class Guards:
         identity = self._guard_of(ledger)
         if identity is None:
             number = ledger.look(GuardState.of).number
-            raise SampleUnavailable(f"epoch {number} was not opened at this server, which does not have its rows")
+            raise SampleUnavailable(
+                f"epoch {number} was not opened on this server, so the server does not have its rows"
+            )
         return identity
 
     def _require_stewards(self, caller: Caller, datasets: Sequence[str]) -> None:
@@ -239,7 +241,8 @@ class Guards:
             raise _absent()
         if policy.histories == "separate" and caller.steward and question is not None:
             raise QuestionRefused(
-                "a steward sees every analyst's answers, and so asks nothing where these are separate"
+                "a steward cannot ask questions of this guard, because its analysts have separate histories and a "
+                "steward sees all answers"
             )
         pipeline.require_may_end(policy, question, steward=caller.stewards(self.first(identity)))
 
@@ -275,7 +278,7 @@ class Guards:
             guard = _pinned(Guard.open(self._store, self._samples.open(row["sample"])))
             if guard.dataset != row["dataset"]:
                 guard.shut()
-                raise SampleUnavailable("the sample no longer has the rows it was registered with")
+                raise SampleUnavailable("the data set no longer has the rows with which it was registered")
         except SampleUnavailable as error:
             ended = time.monotonic()
             self._lacking[identity] = ended + min(max(2 * (ended - begun), _PAUSE), _LONGEST_PAUSE), str(error)

@@ -65,6 +65,6 @@ def _port(running: Any, thread: threading.Thread) -> int:
     end = time.monotonic() + _SECONDS_TO_START
     while not running.started:
         if not thread.is_alive() or time.monotonic() > end:
-            raise HoldfastError("the server did not start")
+            raise HoldfastError("the server did not start in time, or ended while it was starting")
         time.sleep(0.01)
     return int(running.servers[0].sockets[0].getsockname()[1])

@@ -175,7 +175,10 @@ class Records:
     def of_store(cls, store: Any) -> Records:
         """Return the records in the database of a ledger's store."""
         if not isinstance(store, SQLStore):
-            raise LedgerConflict("a server keeps its records next to the ledger, in SQLite or PostgreSQL")
+            raise LedgerConflict(
+                "the ledger of a server must be in SQLite or PostgreSQL, because the server keeps its records next "
+                "to it"
+            )
         return cls(store.engine)
 
     def get(self, table: Table, **where: Any) -> dict[str, Any] | None:
@@ -215,7 +218,10 @@ class Records:
             connection.execute(text(f"UPDATE {table} SET version_num = version_num"))
         with self._connected() as connection:
             if RECORDS.stored_version(connection) != RECORDS.version:
-                raise LedgerUnavailable("the server's records are not as they were left")
+                raise LedgerUnavailable(
+                    "the tables of the server's records do not have the version that this release needs; start the "
+                    "server again"
+                )
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

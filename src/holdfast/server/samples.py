@@ -131,7 +131,7 @@ class Samples:
         try:
             where, inner = self.resolve(row["origin"], row["place"])
         except Problem as problem:
-            raise SampleUnavailable(f"the sample cannot be reached: {problem.detail}") from None
+            raise SampleUnavailable(f"the rows of the data set cannot be reached: {problem.detail}") from None
         schema = Schema.from_dict(json.loads(row["schema"]))
         try:
             sample = table(where, table=inner, schema=schema, row_key=row["row_key"])
@@ -140,11 +140,11 @@ class Samples:
                 raise
             # What is wrong with a file, and in which line, is for the steward, who registers it; here analysts ask.
             raise SampleUnavailable(
-                "the sample's file is missing, or no longer has the rows it was registered with"
+                "the file of the data set is missing, or no longer has the rows with which it was registered"
             ) from None
         if sample.fingerprint() != row["fingerprint"]:
             sample.close()
-            raise SampleUnavailable("the sample no longer has the rows it was registered with")
+            raise SampleUnavailable("the data set no longer has the rows with which it was registered")
         return sample
 
     def remove(self, identity: str) -> None:
@@ -217,7 +217,7 @@ def examine(
     if place.endswith(".csv") and Path(place).is_file():
         with Path(place).open("rb") as file:
             if file.read(6).startswith(_PACKED):
-                raise InvalidParameter("the file must be plain CSV, not compressed")
+                raise InvalidParameter("the file must be a plain CSV file, and not a compressed one")
     wanted = {"place": place, "table": table, "row_key": row_key, "schema": schema, "memory_mb": settings.memory_mb}
     done = sandbox.run(
         "holdfast.server.samples",
@@ -227,14 +227,16 @@ def examine(
         folder=Path.cwd(),
     )
     if done.status is None:
-        raise InvalidParameter("the rows could not be read in the time that is allowed")
+        raise InvalidParameter("the rows could not be read within the time limit of this server")
     if done.status == 0:
         facts: dict[str, Any] = json.loads(done.answer)
         return facts
     if done.status == _REFUSED:
         answered = json.loads(done.answer)
         raise (SampleUnavailable if answered["kind"] == "SampleUnavailable" else InvalidParameter)(answered["detail"])
-    raise InvalidParameter("the rows could not be read: damaged, or larger than is allowed once they are unpacked")
+    raise InvalidParameter(
+        "the rows could not be read: the file is damaged, or it is larger than allowed after decompression"
+    )
 
 
 def _child() -> int:

@@ -280,7 +280,11 @@ class FreeWork:
         """Refuse an analyst whose allowance is used up."""
         wait = self._allowances.wait(analyst)
         if wait:
-            raise _too_much("your estimates and refused questions took more processor time than is free", wait)
+            raise _too_much(
+                "your estimates and refused questions took more processor time than the server gives free of charge; "
+                "ask again later",
+                wait,
+            )
 
     def charge(self, analyst: str, seconds: float) -> None:
         """Take processor seconds from an analyst's allowance; give them back where they are negative."""
@@ -313,7 +317,7 @@ class FreeWork:
         call = _Measured(self, analyst, partial(function, *args, **kwargs))
         turn = self._turns.setdefault(analyst, _Turn())
         if not light and turn.large > MOST_WAITING:
-            raise _too_much(f"{MOST_WAITING} of your large requests are waiting", DELAY)
+            raise _too_much(f"{MOST_WAITING} of your large requests are waiting already", DELAY)
         turn.users += 1
         turn.large += not light
         try:

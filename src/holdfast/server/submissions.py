@@ -93,9 +93,9 @@ def answer_grid(settings: Settings, n: int) -> float:
 def turn(settings: Settings, board: Board) -> Iterator[Turn]:
     """Take a place among the models at work in this worker, or say why there is none. No thread waits for one."""
     if not board.models:
-        raise QuestionRefused(f"models may not be submitted to the board {board.name!r}; send predictions")
+        raise QuestionRefused(f"the board {board.name!r} does not accept models; submit predictions instead")
     if not settings.models_at_once or not available():
-        raise QuestionRefused("this server evaluates no models; send predictions")
+        raise QuestionRefused("this server does not evaluate models; submit predictions instead")
     if _at_work >= settings.models_at_once:
         wait = retry_after(settings.model_seconds / 2)
         raise Problem("overloaded", "another model is being evaluated; send this one again", headers=wait)
@@ -107,7 +107,7 @@ def read_model(server: Server, place: Path, made: Submitted) -> Model:
     """Return the model in a file, tried on made-up rows. What is wrong with it is told: no hidden row was touched."""
     settings = server.settings
     if place.stat().st_size > settings.max_model:
-        raise InvalidParameter(f"the model must have at most {settings.max_model} bytes")
+        raise InvalidParameter(f"the file of the model must have at most {settings.max_model} bytes")
     standing = server.guards.ledger(made.guard, made.caller).look(GuardState.of)
     limits = Limits(settings.model_seconds, settings.model_memory_mb << 20, settings.max_model)
     model = Model(
@@ -180,11 +180,13 @@ def read_predictions(place: Path, format_: str, board: Board, schema: Schema, n:
     }
     done = sandbox.run("holdfast.server.submissions", json.dumps(wanted).encode(), seconds=settings.upload_seconds)
     if done.status is None:
-        raise InvalidParameter("the predictions could not be read in the time that is allowed")
+        raise InvalidParameter("the predictions could not be read within the time limit of this server")
     if done.status == _REFUSED:
         raise InvalidParameter(str(json.loads(done.answer)["detail"]))
     if done.status != 0:
-        raise InvalidParameter("the predictions could not be read: damaged, or larger than is allowed once unpacked")
+        raise InvalidParameter(
+            "the predictions could not be read: the file is damaged, or it is larger than allowed after decompression"
+        )
     import pyarrow as pa
 
     table = pa.ipc.open_stream(done.answer).read_all()
@@ -211,7 +213,7 @@ def _child() -> int:
         if (
             len(content) > wanted["bytes"]
         ):  # what a server is to hold is as large as what it takes, not what it unfolds to
-            raise InvalidParameter(f"the file must have at most {wanted['bytes']} bytes once it is unpacked")
+            raise InvalidParameter(f"the file must have at most {wanted['bytes']} bytes after decompression")
     except InvalidParameter as error:
         content, status = json.dumps({"detail": str(error)}).encode(), _REFUSED
     with os.fdopen(channel, "wb") as out:

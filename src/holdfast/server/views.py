@@ -182,7 +182,9 @@ def wanted(server: Server, guard: str, caller: Caller, board: str | None) -> tup
     """Return the board, and what its columns are: everything that the file is read by."""
     standing = server.guards.ledger(guard, caller).look(GuardState.of)
     if SCORE not in (standing.policy.kinds or ()):
-        raise QuestionRefused("predictions are not scored here: the policy has no board, or does not allow scores")
+        raise QuestionRefused(
+            "this guard does not score predictions, because its policy has no leaderboard or does not allow scores"
+        )
     standing.require_open()
     return board_of(standing.policy, board), standing.schema, standing.explored
 

@@ -26,10 +26,10 @@ def deep(levels: int) -> tree.Node:
         (tree.And(()), "expression must join at least two conditions with and"),
         (tree.And((B,)), "expression must join at least two conditions with and"),
         (tree.Or((B,)), "expression must join at least two conditions with or"),
-        (tree.Case((), X), "expression must have a branch in case"),
-        (tree.Arithmetic("%", X, X), "expression must have whole numbers with %; write floor(x) % 7"),
+        (tree.Case((), X), "expression must have at least one `when"),
+        (tree.Arithmetic("%", X, X), "expression must have whole numbers on both sides of"),
         (tree.Arithmetic("**", X, X), "expression must have one of "),  # type: ignore[arg-type]
-        (tree.Not("b"), "expression must be made of the nodes of the row language"),  # type: ignore[arg-type]
+        (tree.Not("b"), "expression must be a text, or a tree of the node types that holdfast"),  # type: ignore[arg-type]
     ],
     ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
 )

@@ -244,7 +244,7 @@ def test_a_page_of_an_analyst_is_read_through_an_index(durable_where: str, tmp_p
 
 def test_a_state_without_an_entry_is_refused(store: Store) -> None:
     ledger = store.ledger(DATASET)
-    with pytest.raises(LedgerConflict, match="account:whole was put after the last entry"):
+    with pytest.raises(LedgerConflict, match="account:whole was changed after the last entry"):
         ledger.submit(lambda transaction: transaction.put_account("whole", {"spent": 0}))
     assert ledger.head().sequence == 0
 
@@ -258,7 +258,7 @@ def test_a_transaction_ends_with_its_function(store: Store) -> None:
 
 def test_submitting_inside_is_refused(store: Store) -> None:
     ledger = store.ledger(DATASET)
-    with pytest.raises(LedgerConflict, match="within submit"):
+    with pytest.raises(LedgerConflict, match="submit must not be called again on the same ledger before an earlier"):
         ledger.submit(lambda transaction: ledger.submit(spend("k", 1)))
     assert ledger.submit(spend("k", 1)) == 1
 

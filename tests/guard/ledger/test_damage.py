@@ -48,7 +48,7 @@ def test_a_chain_whose_head_is_gone_is_written_no_more(path: Path) -> None:
         ledger = store.ledger(DATASET)
         change(path, "DELETE FROM heads")
         for what in (ledger.head, lambda: ledger.submit(spend("new", 9))):
-            with pytest.raises(LedgerConflict, match="the head of this ledger is gone from its store"):
+            with pytest.raises(LedgerConflict, match="of this ledger is missing from its store; run `holdfast verify`"):
                 what()
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT count(*), max(sequence) FROM entries").fetchone() == (4, 4)
@@ -95,7 +95,7 @@ def test_bytes_in_the_place_of_texts_are_found(path: Path, statement: str, words
 def test_a_file_without_ledgers_is_none_to_verify(tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     change(other, "CREATE TABLE pets (name TEXT)")
-    with pytest.raises(LedgerUnavailable, match="there are no ledgers there"):
+    with pytest.raises(LedgerUnavailable, match="the database has no ledgers"):
         verify(other)
     connection = sqlite3.connect(other)
     assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("pets",)]
@@ -110,7 +110,7 @@ def exported(path: Path) -> dict[str, Any]:
 def test_an_export_of_another_format_is_named(path: Path) -> None:
     plain = exported(path)
     for other in ({"format": 2}, {"format": "1"}, {"holdfast": "audit"}):
-        with pytest.raises(InvalidParameter, match=r"an export must be of format 1$"):
+        with pytest.raises(InvalidParameter, match="an export must have the format number"):
             read_json(json.dumps(plain | other))
 
 
@@ -240,5 +240,5 @@ def test_a_commit_that_nobody_can_look_up_is_not_answered_and_paid_once(
 
 @pytest.mark.parametrize("version", [v0001_ledger, v0002_salt], ids=["ledger", "salt"])
 def test_no_version_of_the_tables_is_taken_back(version: Any) -> None:
-    with pytest.raises(LedgerConflict, match="a ledger is append-only: its tables are not taken away again"):
+    with pytest.raises(LedgerConflict, match="this migration cannot be reversed, because a ledger is append-only and"):
         version.downgrade()

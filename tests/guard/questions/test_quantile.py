@@ -453,7 +453,7 @@ def test_a_quantile_whose_noise_can_show_no_end_is_refused_before_it_is_paid_for
     policy = Policy(questions=4, privacy=PureDP(2.0), spend=PureDP(0.01), columns=columns)
     guard = Guard.open(None, rows, policy)
     assert not guard.estimate(asked).admitted
-    with pytest.raises(QuestionRefused, match=r"no end of the quantile .* times as much"):
+    with pytest.raises(QuestionRefused, match=r"neither end of this quantile's interval .* times as much"):
         guard.ask(asked)
     assert guard.remaining()["total"] == {"questions": 4, "epsilon": 2.0}
     enough = hf.guard.quantile("x", 0.5, spend=PureDP(1.0))

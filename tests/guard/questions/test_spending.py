@@ -57,7 +57,9 @@ def refused(guard: Guard, question: Any, error: type[HoldfastError], said: str) 
 def test_without_a_privacy_cap_nothing_private_is_answered(sample: hf.data.Sample, question: Any) -> None:
     policy = Policy(questions=5)
     assert refused(Guard.open(None, sample, policy), question, QuestionRefused, "noise needs `privacy` in a policy")
-    with pytest.raises(QuestionRefused, match="not allowed here: the policy has no privacy budget"):
+    with pytest.raises(
+        QuestionRefused, match="does not answer questions with noise, because its policy has no privacy budget"
+    ):
         question.bind(sample.schema, N, policy)  # nor is it priced where nobody has looked at the policy before
 
 
@@ -71,7 +73,7 @@ def test_a_spend_of_its_own_does_not_stand_in_for_a_cap() -> None:
 def test_a_question_without_a_spend_needs_one_from_the_policy(
     sample: hf.data.Sample, policy: Policy, question: Any
 ) -> None:
-    said = "spend must be given: neither the question nor the policy names a privacy cost"
+    said = "spend must be given, because neither the question nor the policy gives a privacy cost"
     assert refused(Guard.open(None, sample, policy), question, InvalidParameter, said)
 
 
@@ -93,14 +95,14 @@ def test_under_a_pure_cap_a_concentrated_spend_is_refused(sample: hf.data.Sample
             Guard.open(None, sample, policy),
             question,
             InvalidParameter,
-            "spend must be a PureDP where the privacy budget is a PureDP",
+            "spend must be a PureDP if the privacy budget is a PureDP",
         )
 
 
 def test_a_selection_is_paid_in_pure_privacy_under_any_cap(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, Policy(privacy=ZCDP(1.0), spend=ZCDP(0.1)))
     question = ask.select({"young": "age < 40", "old": "age > 60"})
-    assert refused(guard, question, InvalidParameter, "spend must be a PureDP for a selection")
+    assert refused(guard, question, InvalidParameter, "spend must be a PureDP, because the cost of a selection")
     paid = guard.ask(ask.select({"young": "age < 40", "old": "age > 60"}, spend=PureDP(1.0)))
     assert paid.cost == PureDP(1.0)
     assert paid.remaining["total"]["rho"] == pytest.approx(1 - float(pure_rho(1.0)), abs=1e-12)
@@ -154,7 +156,7 @@ def test_a_wider_cap_of_the_series_widens_the_intervals_of_a_concentrated_odomet
 def test_an_odometer_does_not_count_what_its_unit_cannot_hold(unit: Cost, cost: Cost) -> None:
     account = Account.fresh(Policy(privacy=unit, accounting="odometer"))
     before = account.to_dict()
-    with pytest.raises(BudgetExhausted, match=f"an odometer of {unit.kind} cannot hold"):
+    with pytest.raises(BudgetExhausted, match=f"an odometer that counts costs of kind {unit.kind} cannot count"):
         account.charge(cost, None, "ann")
     assert account.to_dict() == before
 

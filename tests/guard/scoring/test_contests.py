@@ -137,7 +137,7 @@ def test_participants_choose_and_the_latest_choice_counts() -> None:
     again = guard.ask(choose("b", [second.sequence]), analyst="ann", key="k")
     assert guard.ask(choose("b", [second.sequence]), analyst="ann", key="k").sequence == again.sequence
     for wrong in ([first.sequence], [99], [1]):
-        with pytest.raises(InvalidParameter, match="entries of your own"):
+        with pytest.raises(InvalidParameter, match="entry numbers of your own"):
             guard.ask(choose("b", wrong), analyst="bob")
     result = guard.ask(contest_final("b"))
     assert {one["label"]: one["name"] for one in result.details["finalists"]} == {"ann": "0.6", "bob": "bob's"}
@@ -253,10 +253,10 @@ def test_two_boards_do_not_share_a_reserve_and_a_ledger_that_has_them_is_read(
 ) -> None:
     """The final of one would end the contest of the other."""
     boards = [board(), Board("other", key="id", label="y", metric="accuracy", rule="open")]
-    with pytest.raises(InvalidParameter, match="boards must be one where rows are reserved for a final, got 2"):
+    with pytest.raises(InvalidParameter, match="boards must have one entry if rows are reserved for a final, got 2"):
         opened(boards=boards)
     one = opened()
-    with pytest.raises(InvalidParameter, match="boards must be one"):
+    with pytest.raises(InvalidParameter, match="boards must have one entry if rows are reserved for a final, got"):
         one.override(Policy(boards=boards, reserve=0.5, final=1.0), "another board")
     both = Policy(boards=boards, reserve=[0.3, 0.3], final=1.0)
     with open_store(tmp_path / "ledger.db") as store:
@@ -323,7 +323,7 @@ def test_only_one_of_two_finals_of_a_phase_is_shown() -> None:
     (prepared,) = guard._rows.measure([bound])
     guard.ask(contest_final("b", "latest"), analyst="host")
     head = guard.ledger.head()
-    with pytest.raises(LedgerConflict, match="another end of the run"):
+    with pytest.raises(LedgerConflict, match="somebody else ended the run"):
         guard.ledger.submit(lambda transaction: pipeline.settle(transaction, bound, prepared))
     assert guard.ledger.head() == head
 

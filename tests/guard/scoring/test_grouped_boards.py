@@ -127,8 +127,8 @@ def test_what_groups_are_not_defined_for_is_refused() -> None:
         ({"metric": "auc"}, "groups must be left out for auc"),
         ({"also": ["f1"]}, "groups must be left out for f1"),
         ({"groups": "y"}, "another column than the label"),
-        ({"groups": "none"}, "must name columns of the sample, got 'none'"),
-        ({"models": True}, "where models are submitted"),
+        ({"groups": "none"}, "must use columns of the data set, got"),
+        ({"models": True}, "if the board accepts models"),
         ({"groups": None, "group_counts": [3]}, "group_counts must be left out"),
     ):
         with pytest.raises(InvalidParameter, match=words):
@@ -139,5 +139,5 @@ def test_what_groups_are_not_defined_for_is_refused() -> None:
         opened(privacy=PureDP(1.0), final=0.5)
     guard = opened(reserve=0.0, final=0.5, boards=[Board("plain", key="id", label="y", metric="accuracy")])
     plan = Policy(boards=[Board("plain", key="id", label="y", metric="accuracy"), board(rule="checked")])
-    with pytest.raises(InvalidParameter, match="must be there when a guard is opened"):
+    with pytest.raises(InvalidParameter, match="must be in the policy with which a guard is opened"):
         guard.override(plan, "another board")

@@ -183,7 +183,7 @@ def test_secrets_are_not_shown() -> None:
     [
         ({}, "1 to"),
         ({"keys": [1, 1], "predictions": [True, False]}, "twice"),
-        ({"keys": [1], "predictions": [True, False]}, "one for each key"),
+        ({"keys": [1], "predictions": [True, False]}, "the predictions must have one prediction for each key"),
         ({1.5: True}, "whole numbers"),
         ({"01": True}, "whole numbers"),
         ({2**70: True}, "whole numbers"),

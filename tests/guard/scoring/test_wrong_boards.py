@@ -50,11 +50,14 @@ def test_a_policy_has_a_list_of_boards(boards: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (7, "predictions must be a mapping of keys to predictions, or a frame, got a int"),
+        (7, "predictions must be a mapping from row keys to predictions, or a frame, got a int"),
         (pl.DataFrame({"id": [1], "guess": [True]}), "predictions must have the columns 'id' and 'prediction'"),
         (pl.DataFrame({"prediction": [True]}), "predictions must have the columns 'id' and 'prediction'"),
         ({}, "predictions must be 1 to"),
-        ({"keys": [1, 1], "predictions": [True, False]}, "keys must name each row once, and some occur twice"),
+        (
+            {"keys": [1, 1], "predictions": [True, False]},
+            "keys must be different from each other, and some occur twice",
+        ),
     ],
 )
 def test_what_is_no_submission_spends_nothing(given: Any, said: str) -> None:
@@ -127,7 +130,7 @@ def test_an_override_reads_no_labels_and_asks_for_the_positive_one() -> None:
         board = Board(f"b {label} {refused}", key="id", label=label, metric="f1", **more)  # type: ignore[arg-type]
         changed = Policy(questions=5, kinds=("check", "score"), boards=[*(guard.policy.boards or ()), board])
         if refused:
-            with pytest.raises(InvalidParameter, match="must be given: an override reads no labels"):
+            with pytest.raises(InvalidParameter, match="must be given, because an override does not read"):
                 guard.override(changed, "a board")
         else:
             guard.override(changed, "a board")

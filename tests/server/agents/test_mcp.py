@@ -237,16 +237,22 @@ async def _submit_predictions(client: Client) -> None:
 
     left = (await _call(client, "remaining"))[2]["yours"]
     for arguments, said in (
-        ({"board": "income", "guess": 0.5}, "submit takes one of rule, predictions, file"),
-        ({"board": "income", "guess": 0.5, "predictions": {"1": True}, "file": "nobody.csv"}, "submit takes one of"),
+        ({"board": "income", "guess": 0.5}, "submit must be given exactly one of rule, predictions, file"),
+        (
+            {"board": "income", "guess": 0.5, "predictions": {"1": True}, "file": "nobody.csv"},
+            "submit must be given exactly one of",
+        ),
         ({"board": "income", "guess": 0.5, "predictions": [True]}, "must be an object"),
         ({"board": "income", "guess": 0.5, "predictions": {"1": "maybe"}}, "true or false"),
         ({"board": "income", "predictions": {"1": True}}, "guess must be given"),
-        ({"board": "climb", "guess": 0.5, "predictions": {"2": 0.5}}, "on this ladder only the score to beat decides"),
+        (
+            {"board": "climb", "guess": 0.5, "predictions": {"2": 0.5}},
+            "this ladder only decides whether a submission beats",
+        ),
         ({"board": "none", "guess": 0.5, "predictions": {"1": True}}, "income, climb"),
         ({"guess": 0.5, "predictions": {"1": True}}, "income, climb"),
-        ({"board": "income", "guess": 0.5, "rule": "age > 3"}, "board must be left out with a rule"),
-        ({"rule": "age > 3"}, "submit needs guess"),
+        ({"board": "income", "guess": 0.5, "rule": "age > 3"}, "board must be left out if a rule is submitted"),
+        ({"rule": "age > 3"}, "guess, the proportion of right predictions on data of your own, must be"),
         *(
             ({"board": "income", "guess": 0.5, "file": name}, "folder that was set up")
             for name in ("../outside.csv", "/etc/passwd", "link.csv", "none.csv", ".", "a\0b.csv", 7)
@@ -283,11 +289,14 @@ def test_what_cannot_begin_says_so_before_the_agent_waits(
     ledger, rows = place
     monkeypatch.delenv("HOLDFAST_TOKEN", raising=False)
     for arguments, words in (
-        ([ledger], "analyst must be one that the policy names"),  # the ledger remembers the rows
-        ([ledger, rows, "--analyst", "nobody"], "analyst must be one that the policy names"),
+        ([ledger], "analyst must be a name that the policy lists"),  # the ledger remembers the rows
+        ([ledger, rows, "--analyst", "nobody"], "analyst must be a name that the policy lists"),
         ([ledger, rows, "--analyst", "agent", "--label", "wealth"], "label must be one of the columns"),
         ([ledger, rows, "--analyst", "agent", "--files", "/none"], "files must be a folder"),
-        ([ledger, rows, "--analyst", "agent", "--files", "/"], "the policy has no board"),
+        (
+            [ledger, rows, "--analyst", "agent", "--files", "/"],
+            "files must be left out, because the guard's policy has no leaderboard",
+        ),
         ([ledger, rows, "--analyst", "agent", "--public-key", "0" * 64], "--public-key must be left out"),
         (["https://127.0.0.1:9", "g", "--analyst", "x"], "--analyst must be left out"),
         (["https://127.0.0.1:9", "g"], "token must be given"),

@@ -25,15 +25,15 @@ RIGHT = {"oidc_issuer": "https://login.example.org/x", "oidc_audience": ("holdfa
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"oidc_audience": ("x",)}, "does nothing without oidc_issuer"),
-        ({"oidc_max_seconds": 100}, "does nothing without oidc_issuer"),
-        ({"oidc_issuer": "https://login.example.org"}, "needs oidc_audience"),
+        ({"oidc_audience": ("x",)}, "must be left out unless oidc_issuer is given, because it has no effect"),
+        ({"oidc_max_seconds": 100}, "must be left out unless oidc_issuer is given, because it has no effect"),
+        ({"oidc_issuer": "https://login.example.org"}, "oidc_issuer must be given together with oidc_audience, with"),
         (RIGHT | {"oidc_issuer": "http://login.example.org"}, "https"),
         (RIGHT | {"oidc_issuer": "ftp://login.example.org"}, "address"),
         (RIGHT | {"oidc_issuer": "https://user@login.example.org"}, "address"),
         (RIGHT | {"oidc_issuer": "https://login.example.org?x=1"}, "address"),
         (RIGHT | {"oidc_issuer": "https://login.example.org:port"}, "address"),
-        (RIGHT | {"oidc_label": "Us"}, "does nothing without oidc_client_id"),
+        (RIGHT | {"oidc_label": "Us"}, "must be left out unless oidc_client_id is given, because it has no"),
         (RIGHT | {"oidc_client_id": "c"}, "public_url"),
         (RIGHT | {"oidc_client_id": "c", "public_url": "http://holdfast.example.org"}, "https"),
         (RIGHT | {"oidc_steward_claim": "groups"}, "go together"),
@@ -70,7 +70,9 @@ def test_a_secret_that_cannot_be_read_ends_the_start(tmp_path: Path) -> None:
 def test_signing_in_needs_a_key_of_ours(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "ledger.db")) as store:
         settings = Settings(**RIGHT, oidc_client_id="c", public_url="https://holdfast.example.org", folder=tmp_path)
-        with pytest.raises(InvalidParameter, match="oidc_client_id needs a signing key, which seals sign-ins"):
+        with pytest.raises(
+            InvalidParameter, match="oidc_client_id needs a signing key, with which sign-ins are protected"
+        ):
             Oidc(settings, Records.of_store(store), None)
 
 

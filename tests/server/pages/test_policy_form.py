@@ -79,7 +79,7 @@ def test_a_form_may_name_an_end() -> None:
         "answers": "means",
     }
     assert shares_of("ann b 50%\n\n  bob 0.25 ") == {"ann b": 0.5, "bob": 0.25}
-    with pytest.raises(InvalidParameter, match="named once each; 'ann' is there twice"):
+    with pytest.raises(InvalidParameter, match="analysts must each be named once, and"):
         shares_of("ann 50%\nbob 20%\nann 5%")
 
 

@@ -230,7 +230,7 @@ def test_wrong_input_is_said_on_the_page(steward: Visitor, ann: Visitor, guard: 
         ({"kind": "check", "expression": "age < 1", "guess": "half"}, "guess must be a number"),
         ({"kind": "check", "expression": "", "guess": "0.5"}, "expression must be filled in"),
         ({"kind": "nonsense"}, "kind must be one of"),
-        ({"kind": "mean", "expression": "age"}, "a mean is not allowed here"),
+        ({"kind": "mean", "expression": "age"}, "does not allow a mean"),
         ({"kind": "check", "expression": "age; drop table entries", "guess": "0.5"}, "expression must be one"),
     ):
         done = ann.fill(at, do="ask", **fields)

@@ -27,7 +27,10 @@ def test_an_override_says_what_it_costs_and_is_recorded(live: Live, steward: Vis
         ({}, "reason must be given"),
         ({"reason": "more analysts"}, "Tick the box"),
         ({"reason": "x", "sure": "yes", "questions": "many"}, "questions must be a number"),
-        ({"reason": "x", "sure": "yes", "questions": "2", "analysts": "ann 50%"}, "something must be changed"),
+        (
+            {"reason": "x", "sure": "yes", "questions": "2", "analysts": "ann 50%"},
+            "the new policy must differ from the policy that is in force, and it is",
+        ),
     ):
         done = steward.fill(f"{at}/override", **(form | change))
         assert done.status_code == 422, change
@@ -59,8 +62,8 @@ def test_a_board_is_set_up_with_its_guard(live: Live, steward: Visitor) -> None:
     board = {"board": "sexes", "board_key": "id", "board_label": "sex"}
     for change, words in (
         ({"board": ""}, "leaderboard must have a name"),
-        ({"board_key": "nothing"}, "must name columns of the sample"),
-        ({"board_key": "sex"}, "must be two columns"),
+        ({"board_key": "nothing"}, "must use columns of the data set, got"),
+        ({"board_key": "sex"}, "must be two different columns"),
         ({"board_metric": "guessing"}, "metric must be one of"),
         ({"board_metric": "auc"}, "positive of board"),
         ({"board_metric": "mae", "board_label": "age"}, "low must be a number"),

@@ -110,7 +110,7 @@ class DuckDBSample(Sample):
         """
         files = source if isinstance(source, Files) else None
         if files is None and table is None:
-            raise InvalidParameter("table must name the table of the database that holds the rows")
+            raise InvalidParameter("table must be the name of the table with the rows in the database")
         watched = files if files is not None else Files.database(Path(str(source)))
         with _reading(files):
             connection = _connect(source, memory_mb)
@@ -194,7 +194,7 @@ def _connect(source: Files | Path, memory_mb: int | None) -> duckdb.DuckDBPyConn
         connection.execute(f"set allowed_paths = [{listed}]")
     else:
         if not source.is_file():
-            raise SampleUnavailable(f"there is no database {source.name}")
+            raise SampleUnavailable(f"the database file {source.name} does not exist")
         connection.execute(f"attach {_literal(str(source))} as {_SOURCE} (read_only)")
     connection.execute("set preserve_insertion_order = false")
     # DuckDB 2.0 believes the least and greatest value that a Parquet file states, which leave NaN out, and takes

@@ -86,7 +86,7 @@ class IbisSample(Sample):
             The column that names the person behind a row.
         """
         if not isinstance(table, str) or not table.strip() or "\0" in table:
-            raise InvalidParameter("table must name the table that holds the rows")
+            raise InvalidParameter("table must be the name of the table with the rows")
         link = _Link(lambda: _connected(address))
         *database, name = table.split(".")
         try:
@@ -94,7 +94,7 @@ class IbisSample(Sample):
         except SampleUnavailable:
             link.close()
             raise SampleUnavailable(
-                f"there is no table {table} that can be seen at this address, or the database cannot be reached"
+                f"the database at this address cannot be reached, or it has no table {table} that this user may see"
             ) from None
         return cls._opened(link, found, declared, row_key, table)
 
@@ -106,8 +106,8 @@ class IbisSample(Sample):
         backend = table.get_backend()
         if not isinstance(backend, SQLBackend):
             raise InvalidParameter(
-                f"source must be an Ibis table of a database that reads SQL, and {backend.name} is none; give the rows "
-                "as a frame, for example with table.to_pyarrow()"
+                f"source must be an Ibis table of a database that reads SQL, and {backend.name} does not; give the "
+                "rows as a data frame, for example with table.to_pyarrow()"
             )
         return cls._opened(_Link(None, backend), table, declared, row_key)
 
@@ -280,13 +280,16 @@ def _connected(address: str) -> Any:
     except ImportError as error:
         extra = "holdfast[mysql]" if scheme == "mysql" else f"ibis-framework[{scheme}]"
         missing = error.name or f"what speaks to {scheme}"
-        raise NotInstalled(f"{missing} is not installed: `pip install '{extra}'`", name=error.name) from None
+        raise NotInstalled(
+            f"{missing} is needed to read this source and is not installed; install it with `pip install '{extra}'`",
+            name=error.name,
+        ) from None
     except (SampleUnavailable, InvalidParameter):
         raise
     except (ValueError, AttributeError, TypeError, KeyError):
         raise InvalidParameter(
-            f"source must be an address that Ibis reads, such as mysql://reader@host/database; {scheme[:20]}:// with "
-            "this content is none"
+            "source must be an address that Ibis can read, such as mysql://reader@host/database, and this "
+            f"{scheme[:20]}:// address is not"
         ) from None
     except Exception:
         raise SampleUnavailable("the database could not be reached") from None
@@ -339,7 +342,7 @@ def _sqlite_file(address: str) -> Path:
     if not path.is_file():
         path = Path(str(path).removeprefix("/"))
     if not path.is_file():
-        raise SampleUnavailable(f"there is no database {path.name}")
+        raise SampleUnavailable(f"the database file {path.name} does not exist")
     return path.resolve()
 
 
@@ -464,9 +467,8 @@ def _digest(dialect: str, link: _Link) -> Callable[[Any], Any] | None:
         except Exception:
             continue
     raise InvalidParameter(
-        f"source must be in a database with a hash function that Holdfast can use to notice changed rows, and none is "
-        f"known for "
-        f"{dialect}; copy the rows to a Parquet file"
+        "source must be in a database with a hash function with which Holdfast can notice changed rows, and Holdfast "
+        f"knows none for {dialect}; copy the rows to a Parquet file"
     )
 
 
@@ -510,6 +512,7 @@ def _check_values(link: _Link, statements: Statements) -> None:
     for name, wrong in zip(names, found, strict=True):
         if wrong:
             raise SampleUnavailable(
-                f"column {name!r} must hold values of its declared type in every row, which {statements.dialect} does "
-                "not check, and holds others; correct them, or leave the column out of the schema"
+                f"column {name!r} must have values of its declared type in every row, and some rows have other values "
+                f"({statements.dialect} does not check types); correct these values, or leave the column out of the "
+                "schema"
             )

@@ -48,7 +48,7 @@ class NumPySample(Sample):
                 arrays[column.name] = _spelt(arrays[column.name])
         lengths = {array.shape[0] for array in arrays.values()}
         if len(lengths) != 1:
-            raise InvalidParameter("source must have columns of one length")
+            raise InvalidParameter("source must have columns that all have the same length")
         return cls({name: arrays[name] for name in schema.names}, schema, lengths.pop(), row_key)
 
     def _add_up(self, work: Sequence[Pass]) -> Sums:
@@ -119,7 +119,9 @@ def _array(name: str, values: Any) -> NDArray[Any]:
     if array.dtype.kind in "OUT":
         array = _unwrapped(array.astype(object))
         if not all(_is_unicode(value) for value in array if isinstance(value, str)):
-            raise InvalidParameter(f"column {name!r} must hold texts in Unicode, without half a letter")
+            raise InvalidParameter(
+                f"column {name!r} must have texts in valid Unicode, without half of a surrogate pair"
+            )
     array.flags.writeable = False
     return array
 

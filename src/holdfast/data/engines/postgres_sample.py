@@ -131,7 +131,7 @@ class PostgresSample(Sample):
             Seconds after which a statement is ended.
         """
         if not isinstance(table, str) or not table.strip() or "\0" in table:
-            raise InvalidParameter("table must name the table that holds the rows")
+            raise InvalidParameter("table must be the name of the table with the rows")
         link = _Link(url, arguments.real("timeout", timeout, at_least=0.001, at_most=86_400))
         try:
             found = link.run(lambda connection: _Table.find(connection, table))
@@ -290,12 +290,14 @@ class _Table:
     @classmethod
     def find(cls, connection: Any, table: str) -> _Table:
         if _one(connection, "select current_setting('server_encoding')") != "UTF8":
-            raise InvalidParameter("the database must have the encoding UTF8, so that text has the same length there")
+            raise InvalidParameter(
+                "the database must have the encoding UTF8, because in other encodings texts can have other lengths"
+            )
         # A name is looked up where the owner's settings say, then nothing else is.
         named = ".".join(map(_quoted, table.split(".")))
         row = connection.execute(_TABLE, (named,)).fetchone()
         if row is None:
-            raise SampleUnavailable(f"there is no table {table} that this user may see")
+            raise SampleUnavailable(f"the database has no table {table} that this user may see")
         oid, database, name, kind, has_versions = row
         return cls(oid, database, name, kind, has_versions, cls._columns(connection, oid))
 
@@ -386,15 +388,19 @@ class _Link:
                     self._connection = self._connect()
                 yield self._connection
             except psycopg.errors.QueryCanceled:
-                raise SampleUnavailable(f"the database took longer than {self._timeout:g} seconds") from None
+                raise SampleUnavailable(
+                    f"the database took longer than the allowed {self._timeout:g} seconds for a query"
+                ) from None
             except psycopg.errors.InsufficientPrivilege:
-                raise SampleUnavailable("the database user may not read the table") from None
+                raise SampleUnavailable("the database user has no permission to read the table") from None
             except (psycopg.OperationalError, psycopg.InterfaceError):
                 if self._connection is not None:
                     self._connection.close()
                 raise _Lost(_LOST) from None
             except psycopg.Error:
-                raise SampleUnavailable("the database could not read the rows: the table has changed") from None
+                raise SampleUnavailable(
+                    "the database could not read the rows, because the table was changed after it was opened"
+                ) from None
 
     def _connect(self) -> Any:
         import psycopg

@@ -273,8 +273,8 @@ class Probed:
         for each in expressions:
             for form in sorted(forms(each) & self.refused.keys()):
                 raise InvalidParameter(
-                    f"expression must not have {form!r} for this database, which computes it differently "
-                    f"({self.refused[form]}); leave it out, or copy the rows to a Parquet file"
+                    f"expression must not have {form!r}, because this database computes it in another way than other "
+                    f"engines ({self.refused[form]}); leave it out, or copy the rows to a Parquet file"
                 )
 
 

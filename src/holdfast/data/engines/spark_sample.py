@@ -308,8 +308,8 @@ def _check_no_table(session: SparkSession, paths: Sequence[str]) -> None:
             with suppress(PySparkException, Py4JError):  # there is none, or a file that has nothing below it
                 _ = session.read.text(f"{path.rstrip('/')}/{log}").schema
                 raise InvalidParameter(
-                    f"source must not be the folder of a table of {format}, of which Spark would read the files of "
-                    f"every version; give the table as a data frame: session.read.format({format!r}).load(...)"
+                    f"source must not be the folder of a {format} table, because Spark would read the files of all "
+                    f"versions of the table; give the table as a data frame: session.read.format({format!r}).load(...)"
                 )
 
 
@@ -365,8 +365,8 @@ def _session(given: SparkSession | str | None) -> SparkSession:
         made = builder.master(given).getOrCreate()
         if made.sparkContext.master != given:
             raise InvalidParameter(
-                "session must belong to the cluster of the Spark session that already runs in this process, because a "
-                "process can have only one session; stop that one first"
+                "session must belong to the same cluster as the Spark session that already runs in this process, "
+                "because a process can have only one session; stop the running session first"
             )
         given = made
     session = given or SparkSession.getActiveSession() or SparkSession.builder.appName("holdfast").getOrCreate()
@@ -394,8 +394,8 @@ def _reading(files: Files | None = None) -> Iterator[None]:
     except (PySparkException, Py4JError, pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if any(words in str(error) for words in _NO_WORKER):
             raise SampleUnavailable(
-                "Spark's workers could not run Holdfast; install it for them, and set PYSPARK_PYTHON to the Python "
-                "that has it before the session starts"
+                "Spark's workers could not run Holdfast; install Holdfast on the workers, and set PYSPARK_PYTHON to "
+                "the Python that has it before the session starts"
             ) from None
         raise SampleUnavailable(
             "Spark could not read the rows: a file or column is missing or damaged, or the session has ended"

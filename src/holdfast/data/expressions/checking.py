@@ -393,7 +393,7 @@ def checked(node: tree.Node, schema: Schema, most_nodes: int = tree.MOST_NODES) 
     checker = _Checker(schema, tree.MOST_COPIES if most_nodes <= tree.MOST_NODES else most_nodes)
     top = checker.facts_of(node)
     if top.kind is None:
-        raise InvalidParameter("expression must have a value, got null")
+        raise InvalidParameter("expression must not be null in every row, got null")
     return Expression(node, top.kind, checker.kinds, checker.facts)
 
 
@@ -409,12 +409,13 @@ class _Checker:
             known = self.facts[node] = self._find(node)
             if known.size is not None and not known.size.safe:
                 raise InvalidParameter(
-                    "expression must stay between 2**-1000 and 2**1000 in size on every row that columns between "
-                    "2**-100 and 2**100 allow; clip its parts to smaller ranges"
+                    "expression must have a size between 2**-1000 and 2**1000 for all values of its columns with "
+                    "sizes between 2**-100 and 2**100; clip parts of the expression to smaller ranges"
                 )
             if known.copies > self.most_copies:
                 raise InvalidParameter(
-                    f"expression must have at most {self.most_copies} parts once it is compiled{self._dated_text(node)}"
+                    f"expression must have at most {self.most_copies} parts after it is compiled for the "
+                    f"engine{self._dated_text(node)}"
                 )
         return known
 
@@ -425,7 +426,7 @@ class _Checker:
             case tree.Number(value):
                 if not (value == 0.0 or tree.SMALLEST <= abs(value) <= tree.LARGEST):
                     raise InvalidParameter(
-                        "expression must have numbers that are 0 or between 2**-100 and 2**100 in size"
+                        "expression must have numbers that are 0 or have a size between 2**-100 and 2**100"
                     )
                 return Facts("number", False, of_literal(value), 1, 1)
             case tree.Text(value):
@@ -450,7 +451,7 @@ class _Checker:
             case tree.IsNull(operand):
                 inner = self.facts_of(operand)
                 if inner.kind is None:
-                    raise InvalidParameter("expression must not ask whether null is null")
+                    raise InvalidParameter("expression must not test the constant null for null")
                 times = 2 if inner.kind == "boolean" else 1
                 return Facts("boolean", False, None, times * inner.copies + 1, inner.depth + 1)
             case tree.Bucket(operand):
@@ -470,7 +471,9 @@ class _Checker:
             case tree.Retyped(operand, kind):
                 return replace(self.facts_of(operand), kind=kind)
             case _:
-                raise InvalidParameter("expression must be made of the nodes of the row language")
+                raise InvalidParameter(
+                    "expression must be a text, or a tree of the node types that holdfast.data.expressions defines"
+                )
 
     def _name(self, column: str) -> Facts:
         if not isinstance(column, str) or column not in self.schema:
@@ -519,13 +522,13 @@ class _Checker:
 
     def _arithmetic(self, sign: str, numerator: tree.Node, divisor: tree.Node) -> Facts:
         if sign not in ("+", "-", "*", "/", "%"):
-            raise InvalidParameter("expression must have one of + - * / % between numbers")
+            raise InvalidParameter("expression must have one of the signs + - * / % between two numbers")
         if (kind := self.facts_of(numerator).kind) in lowering.TIMED or self.facts_of(divisor).kind in lowering.TIMED:
             if sign == "-" and self.facts_of(divisor).kind == kind:
                 return self._lowered(tree.Arithmetic("-", numerator, divisor))
             raise InvalidParameter(
-                f"expression must not have a date or timestamp with {sign}, but for the difference of two of one kind; "
-                "compare that: d - date '2020-12-31' < 30 days"
+                f"expression must not have a date or timestamp with the sign {sign}, except for the difference of two "
+                "dates or of two timestamps, as in d - date '2020-12-31' < 30 days"
             )
         left, right = self._wants("number", numerator, sign), self._wants("number", divisor, sign)
         assert left.size is not None
@@ -536,7 +539,9 @@ class _Checker:
             return self._joined("number", [left, right], of_product(left.size, right.size))
         if sign == "%":
             if left.size.grain < 0 or right.size.grain < 0:
-                raise InvalidParameter("expression must have whole numbers with %; write floor(x) % 7 or round(x) % 7")
+                raise InvalidParameter(
+                    "expression must have whole numbers on both sides of %; write floor(x) % 7 or round(x) % 7"
+                )
             return self._lowered(tree.Arithmetic("%", numerator, divisor))
         facts = self._joined("number", [left, right], of_quotient(left.size, right.size))
         return facts if never_zero(divisor) else Facts("number", True, facts.size, facts.copies + 1, facts.depth)
@@ -544,23 +549,25 @@ class _Checker:
     def _comparison(self, sign: str, left: tree.Node, right: tree.Node, where: str | None = None) -> Facts:
         one, other = self.facts_of(left), self.facts_of(right)
         if one.kind is None or other.kind is None:
-            raise InvalidParameter("expression must compare values; write is null to ask for null")
+            raise InvalidParameter(
+                "expression must not compare a value with null; write `is null` to find missing values"
+            )
         if one.kind != other.kind:
             hint = _hint_to_compare(one.kind, other.kind)
             raise InvalidParameter(
-                f"expression must compare values of one kind, got {one.kind} {where or sign} {other.kind}{hint}"
+                f"expression must compare values of the same kind, got {one.kind} {where or sign} {other.kind}{hint}"
             )
         if sign not in ("=", "<>"):
             if one.kind == "boolean" or sign not in ("<", "<=", ">", ">="):
                 raise InvalidParameter(
-                    f"expression must order numbers, texts, dates and timestamps only, got {one.kind} "
-                    f"{where or sign} {other.kind}; write a and not b"
+                    "expression must have numbers, texts, dates or timestamps on both sides of < and >, got "
+                    f"{one.kind} {where or sign} {other.kind}; for conditions write a and not b"
                 )
             if one.kind == "text" and not (_reads_text(left) or _reads_text(right)):
                 # PostgreSQL would order written texts by the collation of the database, columns are read without one.
                 raise InvalidParameter(
-                    f"expression must order texts of which one is read from a column, got two constants with "
-                    f"{where or sign}; write the result of that comparison itself"
+                    f"expression must not compare two constant texts with {where or sign}; write the result of the "
+                    "comparison instead, or compare a column with a text"
                 )
         return self._joined("boolean", [one, other], times=2 if one.kind == "boolean" else 1)
 
@@ -569,22 +576,27 @@ class _Checker:
         listed = [self.facts_of(value) for value in values]
         if inner.kind in lowering.TIMED:
             raise InvalidParameter(
-                f"expression must not look for a {inner.kind} in a list; write d = date '2020-12-31' or d = ..., or "
+                f"expression must not have a {inner.kind} before `in`; write d = date '2020-12-31' or d = ..., or use "
                 "between"
             )
         if inner.kind not in ("number", "text") or not listed or any(value.kind != inner.kind for value in listed):
-            raise InvalidParameter("expression must have numbers in a list of numbers, or text in a list of texts")
+            raise InvalidParameter(
+                "expression must have a list of only numbers or only texts after `in`, of the same kind as the value "
+                "before it"
+            )
         return self._joined("boolean", [inner, inner, *listed])
 
     def _case(self, branches: tuple[tuple[tree.Node, tree.Node], ...], otherwise: tree.Node) -> Facts:
         if not branches:
-            raise InvalidParameter("expression must have a branch in case")
+            raise InvalidParameter("expression must have at least one `when ... then ...` in `case`")
         conditions = [self._wants("boolean", condition, "when") for condition, _ in branches]
         results = [self.facts_of(result) for _, result in branches] + [self.facts_of(otherwise)]
         found = {result.kind for result in results} - {None}
         if len(found) != 1:
             shown = "nothing but null" if not found else " and ".join(sorted(str(kind) for kind in found))
-            raise InvalidParameter(f"expression must have results of one kind in case, got {shown}")
+            raise InvalidParameter(
+                f"expression must have results of the same kind in all branches of `case`, got {shown}"
+            )
         joined = self._joined(found.pop(), conditions + results, _any_size(results))  # type: ignore[arg-type]
         return Facts(joined.kind, any(r.nullable for r in results), joined.size, joined.copies, joined.depth)
 
@@ -597,7 +609,7 @@ class _Checker:
         if len(arguments) < least or (len(arguments) > most and not function.more):
             wanted = f"{least} or more" if function.more else f"{least} or {most}" if least < most else str(least)
             hint = "; the characters from the second on are substring(s, 2, 1000)" if name == "substring" else ""
-            raise InvalidParameter(f"expression must give {wanted} arguments to {name}, got {len(arguments)}{hint}")
+            raise InvalidParameter(f"expression must call {name} with {wanted} arguments, got {len(arguments)}{hint}")
         parts = [self.facts_of(argument) for argument in arguments]
         for position, (argument, part) in enumerate(zip(arguments, parts, strict=True)):
             takes = function.takes[min(position, most - 1)]
@@ -606,7 +618,7 @@ class _Checker:
                 hint = _INSTEAD_OF_KIND.get((takes, part.kind), "")
                 if takes in ("timed", "moment", "date") and part.kind == "text" and isinstance(argument, tree.Name):
                     hint = _declared_as(argument.column, "timestamp" if takes == "moment" else "date")
-                raise InvalidParameter(f"expression must give a {wanted} to {name}, got {_called(part.kind)}{hint}")
+                raise InvalidParameter(f"expression must call {name} with a {wanted}, got {_called(part.kind)}{hint}")
         _check_written(name, arguments)
         if name in lowering.LOWERED:
             return self._lowered(node)
@@ -635,7 +647,9 @@ class _Checker:
                 assert isinstance(low, tree.Number)
                 assert isinstance(high, tree.Number)
                 if not low.value < high.value:
-                    raise InvalidParameter("expression must clip to a range whose first number is below the second")
+                    raise InvalidParameter(
+                        "expression must call clip with a smallest value that is below the largest value"
+                    )
                 assert first.size is not None
                 size = of_clipped(first.size, of_literal(low.value), of_literal(high.value))
                 if low.value > 0.0:
@@ -708,16 +722,18 @@ def _check_written(name: str, arguments: tuple[tree.Node, ...]) -> None:
     values: list[Any] = [getattr(argument, "value", None) for argument in arguments]
     match name:
         case "starts_with" | "ends_with" | "contains" if not values[1]:
-            raise InvalidParameter(f"expression must give a text that is not empty to {name}")
+            raise InvalidParameter(f"expression must call {name} with a second text that is not empty")
         case "like" | "ilike":
             patterns.regex(values[1])
         case "substring" if not (values[1] in range(1, _FARTHEST + 1) and values[2] in range(_FARTHEST + 1)):
             raise InvalidParameter(
-                "expression must give substring a place from 1 on and a number of characters, both whole and at most "
-                f"{_FARTHEST}; the first three are substring(s, 1, 3)"
+                "expression must call substring with a position (from 1 on) and a number of characters, both whole "
+                f"numbers of at most {_FARTHEST}; the first three characters are substring(s, 1, 3)"
             )
         case "round" if len(values) > 1 and values[1] not in range(_MOST_DIGITS + 1):
-            raise InvalidParameter(f"expression must round to 0 to {_MOST_DIGITS} digits after the point")
+            raise InvalidParameter(
+                f"expression must round to a number of digits after the decimal point from 0 to {_MOST_DIGITS}"
+            )
         case "concat":
             joined = sum(isinstance(below, tree.Name) for part in arguments for below in tree.walk(part))
             if joined > _MOST_JOINED:

@@ -172,7 +172,9 @@ class _Compiler:
                 return ibis.cases(*pairs, else_=self._result(otherwise, node))
             case tree.Call(name, arguments):
                 return self._call(name, arguments)
-        raise AssertionError("a checked expression has no other nodes")
+        raise AssertionError(
+            "a checked expression has only nodes that are handled here, so this is a defect of Holdfast"
+        )
 
     def _result(self, result: tree.Node, case: tree.Node) -> Any:
         import ibis
@@ -271,7 +273,9 @@ class _Compiler:
                 # Without other letters there is no line end, before which some engines let $ match.
                 spelt = ~first.re_search(_OTHER_LETTERS) & first.re_search(_SPELT)
                 return ibis.cases((spelt, first), else_=ibis.null("string")).cast("float64")
-        raise AssertionError("a checked expression has no other functions")
+        raise AssertionError(
+            "a checked expression has only functions that are handled here, so this is a defect of Holdfast"
+        )
 
     def _whole(self, name: str, inner: Any, argument: tree.Node) -> Any:
         import ibis

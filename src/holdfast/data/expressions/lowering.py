@@ -51,7 +51,9 @@ def days(written: str) -> int:
             raise ValueError
         return date.fromisoformat(written).toordinal() - _EPOCH
     except ValueError:
-        raise InvalidParameter(f"expression must write a date as date '2020-12-31', got {written[:40]!r}") from None
+        raise InvalidParameter(
+            f"expression must have a date in the form date '2020-12-31', got {written[:40]!r}"
+        ) from None
 
 
 def microseconds(written: str, kind: str) -> int:
@@ -71,7 +73,8 @@ def microseconds(written: str, kind: str) -> int:
     except (ValueError, OverflowError):
         zone = "+00:00" if kind == "timestamptz" else ""
         raise InvalidParameter(
-            f"expression must write a {kind} as {kind} '2020-12-31 23:59:59{zone}', with its time, got {written[:40]!r}"
+            f"expression must have a {kind} in the form {kind} '2020-12-31 23:59:59{zone}', with its time, got "
+            f"{written[:40]!r}"
         ) from None
     return (moment - _START) // timedelta(microseconds=1)
 
@@ -351,7 +354,7 @@ def cast_of(node: tree.Node, kind: str, wanted: str) -> tree.Node:
         hint = f"write cast(... as {near})"
     else:
         hint = _INSTEAD.get((kind, wanted), "casts are to number, integer, date and timestamp")
-    raise InvalidParameter(f"expression must not cast a {kind} to {wanted[:40]!r}; {hint}")
+    raise InvalidParameter(f"expression must not convert a {kind} to {wanted[:40]!r} with cast; {hint}")
 
 
 # --- All together -----------------------------------------------------------------------------------------------------

@@ -58,8 +58,8 @@ def read(column: Column, held: npt.ArrayLike, null: npt.ArrayLike | None = None)
     kinds = {"number": "fiu", "integer": "iu", "boolean": "b", "text": "OUT"}.get(column.kind, "M")
     if array.ndim != 1 or array.dtype.kind not in kinds:
         raise InvalidParameter(
-            f"column {column.name!r} must be one array of kind {column.kind}, "
-            f"got {array.ndim} dimensions of {array.dtype}"
+            f"column {column.name!r} must be a one-dimensional array of kind {column.kind}, got {array.ndim} "
+            f"dimensions of {array.dtype}"
         )
     missing = None if null is None else np.asarray(null, dtype=np.bool_)
     if column.kind == "boolean":
@@ -197,7 +197,9 @@ class _Evaluator:
                 return self._case(branches, otherwise, node)
             case tree.Call(name, arguments):
                 return self._call(name, [self.of(argument) for argument in arguments])
-        raise AssertionError("a checked expression has no other nodes")
+        raise AssertionError(
+            "a checked expression has only nodes that are handled here, so this is a defect of Holdfast"
+        )
 
     def _case(self, branches: tuple[tuple[tree.Node, tree.Node], ...], otherwise: tree.Node, case: tree.Node) -> Values:
         blank = {"boolean": np.bool_(False), "text": _text("")}.get(str(self.facts[case].kind), np.float64(0.0))

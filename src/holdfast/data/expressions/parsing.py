@@ -418,8 +418,8 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
         last = node.expression.this if type(node.expression) is exp.Not else node.expression
         if type(last) is exp.Is and type(last.expression) is exp.Null:
             raise InvalidParameter(
-                "expression must have brackets where = or < comes before is, because databases do not agree on what is "
-                "meant; write (a = b) is null or a = (b is null)"
+                "expression must have brackets if = or < comes before `is`, because databases disagree on the "
+                "meaning; write (a = b) is null or a = (b is null)"
             )
         return tree.Comparison(_comparisons()[kind], inner("this"), inner("expression"))
     if kind in (exp.And, exp.Or):
@@ -433,8 +433,8 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
         values = tuple(_turn(value, below) for value in node.expressions)
         if not values or not all(isinstance(value, (tree.Number, tree.Text)) for value in values):
             raise InvalidParameter(
-                "expression must have a list of written numbers or texts after in; a list of dates is written as d = "
-                "date '2020-12-31' or d = date '2021-12-31', or with between"
+                "expression must have a list of constant numbers or texts after `in`; instead of a list of dates, "
+                "write d = date '2020-12-31' or d = date '2021-12-31', or use between"
             )
         return tree.In(inner("this"), values)  # type: ignore[arg-type]
     if kind in (exp.Like, exp.ILike):
@@ -445,7 +445,8 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
         only("this", "expression")
         if type(node.expression) is not exp.Null:
             raise InvalidParameter(
-                "expression must have null after is; write the condition itself, or coalesce(condition, false)"
+                "expression must have `null` or `not null` after `is`; instead of `is true`, write the condition "
+                "itself, or coalesce(condition, false)"
             )
         return tree.IsNull(inner("this"))
     if kind is exp.Case:

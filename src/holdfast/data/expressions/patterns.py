@@ -34,7 +34,8 @@ def regex(pattern: str) -> str:
         raise InvalidParameter(f"expression must have a pattern of at most {LONGEST} characters, got {len(pattern)}")
     if len(re.findall(r"%+", pattern.replace("\\%", ""))) > MOST_GAPS:
         raise InvalidParameter(
-            f"expression must have at most {MOST_GAPS} times % in a pattern; join several with and, or use contains"
+            f"expression must have a pattern with at most {MOST_GAPS} % signs; join several patterns with `and`, or "
+            "use contains"
         )
     found, at = "", 0
     while at < len(pattern):

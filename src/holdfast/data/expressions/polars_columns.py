@@ -177,7 +177,9 @@ class _Compiler:
                 return chain.otherwise(self.of(otherwise))  # type: ignore[no-any-return]
             case tree.Call(name, arguments):
                 return self._call(name, arguments)
-        raise AssertionError("a checked expression has no other nodes")
+        raise AssertionError(
+            "a checked expression has only nodes that are handled here, so this is a defect of Holdfast"
+        )
 
     def _call(self, name: str, arguments: tuple[tree.Node, ...]) -> pl.Expr:
         import polars as pl
@@ -228,7 +230,9 @@ class _Compiler:
                 return pl.concat_str(parts)
             case "number":
                 return pl.when(first.str.contains(_SPELT)).then(first).cast(pl.Float64, strict=False)
-        raise AssertionError("a checked expression has no other functions")
+        raise AssertionError(
+            "a checked expression has only functions that are handled here, so this is a defect of Holdfast"
+        )
 
 
 def _drawn(values: pl.Series, salt: str, below: int) -> pl.Series:

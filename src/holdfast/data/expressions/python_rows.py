@@ -143,7 +143,9 @@ class _Interpreter:
                 given = [self.value(argument) for argument in arguments]
                 kind = self.facts[arguments[0]].kind
                 return _cast(given[0], kind, given[1]) if name == "cast" else evaluate_call(name, given, kind)
-        raise AssertionError("a checked expression has no other nodes")
+        raise AssertionError(
+            "a checked expression has only nodes that are handled here, so this is a defect of Holdfast"
+        )
 
 
 def _arithmetic(sign: str, left: Any, right: Any) -> float | None:
@@ -243,7 +245,9 @@ def evaluate_call(name: str, arguments: list[Any], kind: Any = None) -> Value:
             return first / 1e6  # type: ignore[no-any-return]
     if kind is not None:
         return _part(name, first, kind)
-    raise AssertionError("a checked expression has no other functions")
+    raise AssertionError(
+        "a checked expression has only functions that are handled here, so this is a defect of Holdfast"
+    )
 
 
 def _part(name: str, held: float, kind: str) -> float:
@@ -297,7 +301,7 @@ def _cast(value: Any, kind: Any, wanted: Any) -> Value:
             return value * lowering.DAY  # type: ignore[no-any-return]
         case _, "date":
             return float(value // lowering.DAY)
-    raise AssertionError("a checked expression has no other casts")
+    raise AssertionError("a checked expression has only casts that are handled here, so this is a defect of Holdfast")
 
 
 def in_bucket(value: Any, salt: str, below: int) -> bool:

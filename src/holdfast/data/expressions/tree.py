@@ -345,7 +345,7 @@ def _read(data: Any, depth: int) -> Node:
             return Number(float(data))
         except OverflowError as error:
             raise InvalidParameter(
-                "expression must have numbers that are 0 or between 2**-100 and 2**100 in size"
+                "expression must have numbers that are 0 or have a size between 2**-100 and 2**100"
             ) from error
     if not isinstance(data, Mapping):
         raise _refused()

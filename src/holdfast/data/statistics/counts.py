@@ -45,7 +45,7 @@ def categories_of(schema: Schema, name: str, categories: Categories | None) -> C
     ('f', 'm')
     """
     if not isinstance(name, str) or name not in schema:
-        raise InvalidParameter(f"column must be one of the schema, got {str(name)[:60]!r}")
+        raise InvalidParameter(f"column must be the name of a column of the data, got {str(name)[:60]!r}")
     column = schema[name]
     if column.kind not in ("text", "integer", "boolean"):
         instead = "a number has edges of bins" if column.kind == "number" else "a date has parts such as year(d)"
@@ -53,7 +53,7 @@ def categories_of(schema: Schema, name: str, categories: Categories | None) -> C
     if categories is None:
         categories = (False, True) if column.kind == "boolean" else column.values
     if categories is None:
-        raise InvalidParameter(f"categories of column {name!r} must be declared, here or in the schema")
+        raise InvalidParameter(f"categories of column {name!r} must be declared, in the question or in the schema")
     if not 0 < len(categories) <= MOST_CATEGORIES:
         raise InvalidParameter(f"categories of column {name!r} must be 1 to {MOST_CATEGORIES}, got {len(categories)}")
     checked = tuple(category(f"categories of column {name!r}", value, column.kind) for value in categories)
@@ -415,7 +415,7 @@ class Contingency:
         ]
         for name, categories, null_at in declared:
             if null_at is not None and not 0 <= null_at < len(categories):
-                raise InvalidParameter(f"null_as of column {name!r} must be the place of one of its categories")
+                raise InvalidParameter(f"null_as of column {name!r} must be the position of one of its categories")
         return declared
 
     def plan(self, schema: Schema) -> Plan:
@@ -489,7 +489,7 @@ class GroupBy:
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, Statistic):
-            raise InvalidParameter("inner must be a request such as FixedSum or Count")
+            raise InvalidParameter("inner must be a statistic such as FixedSum or Count")
         if self.categories is not None:
             set_fields(self, categories=tuple(self.categories))
 

@@ -120,7 +120,9 @@ def built_whole(node: tree.Node, schema: Schema, most: int) -> Expression:
 def checked_cells(cells: int) -> int:
     """Return the number of cells, refused where it is too large to add up at once."""
     if cells > MOST_CELLS:
-        raise InvalidParameter(f"cells must be at most {MOST_CELLS} in all, got {cells}; declare fewer categories")
+        raise InvalidParameter(
+            f"cells (combinations of categories) must be at most {MOST_CELLS}, got {cells}; declare fewer categories"
+        )
     return cells
 
 
@@ -213,7 +215,7 @@ def checked_kind(node: tree.Node, schema: Schema, *kinds: str) -> Expression:
         raise InvalidParameter(f"expression must be a {wanted}, got a {inner.kind}{hint}")
     if not inner.columns:
         raise InvalidParameter(
-            "expression must read at least one column: without one its value is the same for all data sets"
+            "expression must use at least one column, because without one its value does not depend on the data"
         )
     return inner
 
@@ -228,7 +230,7 @@ def rising(name: str, values: Any, fewest: int) -> tuple[float, ...]:
     numbers = arguments.reals(name, values)
     numbers = tuple(end(f"{name}[{at}]", value) for at, value in enumerate(numbers))
     if not fewest <= len(numbers) <= MOST_EDGES or any(a >= b for a, b in pairwise(numbers)):
-        raise InvalidParameter(f"{name} must be {fewest} to {MOST_EDGES} numbers, each above the one before")
+        raise InvalidParameter(f"{name} must be {fewest} to {MOST_EDGES} numbers in increasing order")
     return numbers
 
 
@@ -236,7 +238,7 @@ def end(name: str, value: Any, *, at_least: float = -tree.LARGEST, at_most: floa
     """Return a number that an expression may hold: 0, or between 2**-100 and 2**100 in size."""
     number = arguments.real(name, value, at_least=at_least, at_most=at_most) + 0.0
     if number != 0.0 and abs(number) < tree.SMALLEST:
-        raise InvalidParameter(f"{name} must be 0 or at least 2**-100 in size, got {number:g}")
+        raise InvalidParameter(f"{name} must be 0 or a number with a size of at least 2**-100, got {number:g}")
     return number
 
 

@@ -82,7 +82,7 @@ class Checkpoint:
         names = set(cls.__dataclass_fields__)
         if not isinstance(plain, Mapping) or plain.get("checkpoint") != FORMAT or set(plain) != names | {"checkpoint"}:
             raise InvalidParameter(
-                f"a checkpoint must be an object with checkpoint: {FORMAT}, {', '.join(sorted(names))}"
+                f"a checkpoint must be an object with checkpoint = {FORMAT} and the fields {', '.join(sorted(names))}"
             )
         for name in ("dataset", "hash", "signature"):
             if not isinstance(plain[name], str):
@@ -91,7 +91,9 @@ class Checkpoint:
             states = {str(name): (str(digest), int(number)) for name, (digest, number) in plain["states"].items()}
             replay, signers = dict(plain["replay"]), tuple(map(str, plain["signers"]))
         except (AttributeError, TypeError, ValueError):
-            raise InvalidParameter("a checkpoint's states, signers and replay must be as they were written") from None
+            raise InvalidParameter(
+                "a checkpoint's states, signers and replay must have the form in which `holdfast verify` wrote them"
+            ) from None
         return cls(
             plain["dataset"],
             arguments.whole("sequence", plain["sequence"], at_least=1),

@@ -206,7 +206,7 @@ class Entry:
                 **{name: plain[name] for name in _PLAIN},
             )
         except (KeyError, TypeError):
-            raise InvalidParameter("a stored entry must have the fields of Entry.to_dict()") from None
+            raise InvalidParameter("a stored entry must have the fields that Entry.to_dict() returns") from None
 
 
 _PLAIN = ("dataset", "sequence", "time", "kind", "analyst", "key", "question", "signer", "previous", "hash")

@@ -140,7 +140,10 @@ def pld_report(costs: Iterable[tuple[Cost | None, int]], delta: float) -> dict[s
                 continue
             case _:
                 what = "answers without noise" if cost is None else f"{type(cost).__name__} costs"
-                raise GuaranteeUnavailable(f"the ledger holds {what}, which have no privacy loss distribution")
+                raise GuaranteeUnavailable(
+                    f"the privacy loss distribution cannot be computed, because the ledger contains {what}, which "
+                    "have none"
+                )
         if cost.is_zero:
             continue
         part = (

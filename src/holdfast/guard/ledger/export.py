@@ -82,7 +82,7 @@ def read_json(text: str) -> Snapshot:
             return _Exported([_Chain(chain) for chain in plain["ledgers"]])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InvalidParameter("a ledger must be a SQLite file, a postgresql:// address or an export in JSON") from None
-    raise InvalidParameter(f"an export must be of format {FORMAT}")
+    raise InvalidParameter(f"an export must have the format number {FORMAT}, which this release can read")
 
 
 class _Chain:
@@ -91,7 +91,7 @@ class _Chain:
         self.head = Head(head["sequence"], head["hash"], head["signer"])
         self.dataset, self.signature = plain["dataset"], plain["signature"]
         if not isinstance(self.dataset, str):
-            raise TypeError("a data set is named by a text")
+            raise TypeError("the name of a data set must be a text")
         self.accounts: list[StateRow] = [StateRow(a["name"], None, a["text"], a["sequence"]) for a in plain["accounts"]]
         self.entries = [Entry.from_dict(entry) for entry in plain["entries"]]
 

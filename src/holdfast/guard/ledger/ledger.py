@@ -195,7 +195,9 @@ class Ledger(NoCopy):
         if self._pid != os.getpid():  # a child process starts without its parent's waiting threads
             self._start()
         if self._leader == threading.get_ident():
-            raise LedgerConflict("submit cannot be called from within submit on the same ledger")
+            raise LedgerConflict(
+                "submit must not be called again on the same ledger before an earlier call has returned"
+            )
         # What all look up is fetched for the first of them, and serves those that share its commit.
         requests = [_Request(work, () if i else keys, () if i else questions) for i, work in enumerate(works)]
         if not requests:
@@ -294,8 +296,8 @@ class Ledger(NoCopy):
         mine = None if self._key is None else self._key.public
         if head.signer is not None and mine != head.signer and not self._new_key:
             raise LedgerConflict(
-                f"this ledger is signed with the key {head.signer[:16]}..., which was not given; "
-                "open it with that key, or with new_key=True to go on under another, which is recorded"
+                f"this ledger is signed with the key {head.signer[:16]}..., which was not given; open it with that "
+                "key, or with new_key=True to continue with another key, which the ledger records"
             )
         return mine
 
@@ -316,7 +318,9 @@ class Ledger(NoCopy):
     def tree_head(self) -> TreeHead:
         """Return how many entries there are and the root of the tree over them, signed: to be published."""
         if self._key is None:
-            raise LedgerUnavailable("a ledger without a key signs nothing: open it with its key")
+            raise LedgerUnavailable(
+                "this ledger was opened without its key, so nothing can be signed; open it with its key"
+            )
         sequence = self.head().sequence
         return TreeHead.of(self._dataset, sequence, self._tree.root(sequence), self._key)
 

@@ -262,7 +262,7 @@ class Inclusion:
 
 def _fields(kind: str, plain: Any, names: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(plain, Mapping) or plain.get(kind) != FORMAT or set(plain) != {kind, *names}:
-        raise InvalidParameter(f"an object with {kind}: {FORMAT} and {', '.join(names)} was expected")
+        raise InvalidParameter(f"the {kind} must be an object with {kind} = {FORMAT} and the fields {', '.join(names)}")
     for name in ("dataset", "public_key", "signature"):
         if name in names and not isinstance(plain[name], str):
             raise InvalidParameter(f"the {name} of {kind} must be a text")

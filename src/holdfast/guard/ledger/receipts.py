@@ -58,13 +58,15 @@ class SigningKey(NoCopy):
 
         path = Path(path)
         if os.name == "posix" and path.stat().st_mode & 0o077:
-            raise InvalidParameter(f"the key file {path} must be readable by its owner only: chmod 600 {path}")
+            raise InvalidParameter(f"the key file {path} must be readable by its owner only; run `chmod 600 {path}`")
         try:
             key = load_pem_private_key(path.read_bytes(), password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, Ed25519PrivateKey):
-            raise InvalidParameter(f"the key file {path} must hold one Ed25519 private key in PEM, without a password")
+            raise InvalidParameter(
+                f"the key file {path} must contain one Ed25519 private key in PEM format, without a password"
+            )
         return cls(key)
 
     @classmethod
@@ -132,7 +134,7 @@ def head_message(dataset: str, head: Head) -> bytes:
 
 def _from_hex(text: Any, length: int) -> bytes:
     if not isinstance(text, str) or len(text) != 2 * length or text != text.lower():
-        raise ValueError("it is not in the canonical form")
+        raise ValueError("the text is not in the canonical form (lower-case hexadecimal digits)")
     return bytes.fromhex(text)
 
 
@@ -230,7 +232,9 @@ class Receipt:
         if isinstance(plain, Mapping) and plain.get("seat") is not None:
             names.add("seat")
         if not isinstance(plain, Mapping) or plain.get("receipt") != FORMAT or set(plain) != names | {"receipt"}:
-            raise InvalidParameter(f"a receipt must be an object with receipt: {FORMAT} and {', '.join(sorted(names))}")
+            raise InvalidParameter(
+                f"a receipt must be an object with receipt = {FORMAT} and the fields {', '.join(sorted(names))}"
+            )
         for name in ("dataset", "hash", "public_key", "signature", "seat"):
             if name in names and not isinstance(plain[name], str):
                 raise InvalidParameter(f"a receipt's {name} must be a text")

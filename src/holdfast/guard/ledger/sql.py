@@ -431,7 +431,9 @@ class SQLSource(Source):
 def head_of(rows: Sequence[Any]) -> Head:
     """Return a head from its row, which must be there."""
     if not rows:
-        raise LedgerConflict("the head of this ledger is gone from its store; run `holdfast verify`")
+        raise LedgerConflict(
+            "the head (the last entry and its hash) of this ledger is missing from its store; run `holdfast verify`"
+        )
     return Head(rows[0].sequence, rows[0].hash, rows[0].signer)
 
 
@@ -459,7 +461,9 @@ def _check_recorded(name: str, digest: Callable[[], str], states: Any) -> None:
     except (AttributeError, TypeError, ValueError):
         recorded = False
     if not recorded:
-        raise LedgerConflict(f"the stored state of {name} is not the one that its entry records; run `holdfast verify`")
+        raise LedgerConflict(
+            f"the stored state of {name} differs from the state that the ledger's entry records; run `holdfast verify`"
+        )
 
 
 # --- One chain --------------------------------------------------------------------------------------------------------
@@ -762,7 +766,7 @@ class SQLStore(Store):
         with self._connected("nothing was opened") as connection:
             version = LEDGER.stored_version(connection)
             if read_only and version is None:
-                raise LedgerUnavailable("there are no ledgers there")
+                raise LedgerUnavailable("the database has no ledgers")
             if not read_only and version != LEDGER.version:
                 connection.rollback()
                 self._lock_schema(connection)

@@ -87,7 +87,9 @@ class SQLiteStore(SQLStore):
         self._path = Path(path)
         seconds = arguments.real("timeout", timeout, above=0)
         if not self._path.parent.is_dir():
-            raise InvalidParameter(f"where must be a file in a folder that exists; {self._path.parent} is not")
+            raise InvalidParameter(
+                f"where must be a file in a folder that exists, and the folder {self._path.parent} does not"
+            )
         if (read_only or not create) and not (self._path.is_file() and self._path.stat().st_size):
             raise LedgerUnavailable(f"there is no ledger at {self._path}")
         _require_database(self._path)
@@ -102,7 +104,7 @@ class SQLiteStore(SQLStore):
         """Raise where the file is no longer the one that was opened: what is written would be lost with it."""
         if _identity(self._path) != self._file:
             raise LedgerUnavailable(
-                "the ledger's file is no longer where it was opened; put it back. Nothing was written"
+                "the ledger's file was moved or deleted after it was opened; put the file back. Nothing was written"
             )
 
     def _chain(self, ledger: int, dataset: str) -> SQLBackend:
@@ -131,7 +133,7 @@ def _require_database(path: Path) -> None:
     with path.open("rb") as file:
         first = file.read(len(_SIGNATURE))
     if first not in (b"", _SIGNATURE):
-        raise LedgerUnavailable("the ledger's file is no SQLite database; nothing was opened")
+        raise LedgerUnavailable("the ledger's file is not an SQLite database; nothing was opened")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -143,7 +143,7 @@ class Store(ABC):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise LedgerUnavailable("this store was closed; open it again")
+            raise LedgerUnavailable("this ledger store was closed; open it again")
 
     def __enter__(self) -> Self:
         return self
@@ -162,4 +162,7 @@ def _check_tail(dataset: str, backend: Backend) -> None:
     if not broken and head.signer is not None:
         broken = not is_signed(head.signer, head_message(dataset, head), signature or "")
     if broken:
-        raise LedgerConflict("the end of this ledger does not fit its head or its signature; run `holdfast verify`")
+        raise LedgerConflict(
+            "the last entry of this ledger does not agree with the ledger's head or with its signature; run "
+            "`holdfast verify`"
+        )

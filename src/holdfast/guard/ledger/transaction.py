@@ -230,13 +230,14 @@ class Transaction(View):
         if self._states:
             names = ", ".join(sorted(self._states))
             raise LedgerConflict(
-                f"{names} was put after the last entry; put first, then append the entry that says why"
+                f"{names} was changed after the last entry was appended; change it first, then append the entry that "
+                "records why"
             )
         return self._own
 
     def _check_open(self) -> None:
         if not self._open:
-            raise LedgerConflict("this transaction has ended; nothing can be added to it")
+            raise LedgerConflict("this transaction of the ledger has ended; nothing can be added to it")
 
 
 def _read(text: str) -> dict[str, Any]:

@@ -226,8 +226,8 @@ class ChainCheck:
             self._found("the receipt was signed with another key than the ledger's", receipt.sequence)
         if self._wanted[receipt.place] is None and self._since is not None:
             raise InvalidParameter(
-                f"the receipt of entry {receipt.sequence} may be about what came before the checkpoint: verify it "
-                "without since, or against a published head"
+                f"the receipt of entry {receipt.sequence} may belong to an entry before the checkpoint, which is not "
+                "verified now; verify the receipt without since, or against a published head"
             )
         different = receipt.differences(self._wanted[receipt.place])
         if different == ["sequence"]:
@@ -506,7 +506,8 @@ def verify_snapshot(
         checks.append(check)
     if begun:
         raise InvalidParameter(
-            f"since must be about a ledger that is there; there is none of {_short(next(iter(begun)))}"
+            "since must be a checkpoint of a ledger that is verified here, and there is no ledger of the data set "
+            f"{_short(next(iter(begun)))}"
         )
     for dataset, lost in waiting.items():
         findings += [Finding(dataset, receipt.sequence, "there is no ledger for this receipt") for receipt in lost]
@@ -521,10 +522,14 @@ def verify_snapshot(
 
 def _require_trusted(since: Checkpoint, row: HeadRow, public_key: str | None) -> None:
     if not since.is_signed():
-        raise InvalidParameter("since must be a checkpoint as it was signed: its signature does not fit its content")
+        raise InvalidParameter(
+            "since must be an unchanged checkpoint, and the signature of this one does not fit its content"
+        )
     if since.public_key != (public_key or row.head.signer):
         whose = "the public key that was given" if public_key else "the ledger's own key; --public-key names another"
-        raise InvalidParameter(f"since must be signed with {whose}; it was signed with {since.public_key[:16]}...")
+        raise InvalidParameter(
+            f"since must be a checkpoint that was signed with {whose}; it was signed with {since.public_key[:16]}..."
+        )
 
 
 def _one_by_one(

@@ -433,7 +433,9 @@ class Question(ABC):
     def from_dict(plain: Mapping[str, Any]) -> Question:
         """Read a question from plain data, as an analyst sends it."""
         if not isinstance(plain, Mapping):
-            raise InvalidParameter(f"a question must be a mapping, got a {type(plain).__name__}")
+            raise InvalidParameter(
+                f"a question must be a mapping with a kind and its fields, got a {type(plain).__name__}"
+            )
         made = Question._kinds.get(plain.get("kind", "")) if isinstance(plain.get("kind"), str) else None
         if made is None:
             known = ", ".join(sorted(Question._kinds))

@@ -36,7 +36,9 @@ def candidate_rows(
     candidates, *given = (getattr(question, name) for name in ("candidates", "low", "high", "default"))
     if not isinstance(candidates, Mapping) or not least <= len(candidates) <= most:
         got = f"{len(candidates)} labels" if isinstance(candidates, Mapping) else f"a {type(candidates).__name__}"
-        raise InvalidParameter(f"candidates must be a mapping of {least} to {most} labels to expressions, got {got}")
+        raise InvalidParameter(
+            f"candidates must be a mapping from {least} to {most} labels to row expressions, got {got}"
+        )
     if not all(isinstance(label, str) and 0 < len(label) <= 200 and label.isprintable() for label in candidates):
         raise InvalidParameter("candidates must have printable labels of at most 200 characters")
     rows: dict[str, Spelled] = {}
@@ -44,7 +46,10 @@ def candidate_rows(
         checkpoint()
         rows[label] = spelled(one, schema, *given, ratios=False, columns=policy.columns)
     if len({(one.low, one.high, one.binary and not mixed) for one in rows.values()}) > 1:
-        raise InvalidParameter("candidates must all have the same range: all conditions, or all numbers")
+        raise InvalidParameter(
+            "candidates must all have the same range: either all are conditions, or all are numbers with the same "
+            "low and high"
+        )
     return rows
 
 
@@ -127,7 +132,7 @@ class Best(Question):
         rows = candidate_rows(self, schema, policy, 2)
         guesses = self.guesses or {}
         if not isinstance(guesses, Mapping) or set(guesses) - set(rows):
-            raise InvalidParameter("guesses must be a mapping of labels of candidates to numbers")
+            raise InvalidParameter("guesses must be a mapping from labels of candidates to guesses, which are numbers")
         shows_value = arguments.choice("show", self.show, ("name", "value")) == "value"
         first = next(iter(rows.values()))
         low, high = (first.low, first.high) if shows_value else (None, None)
@@ -139,7 +144,9 @@ class Best(Question):
             return BestOf(rows, given, bool(self.smaller_is_better))
         missing = [label for label in rows if label not in given]
         if missing:
-            raise InvalidParameter(f"guesses must have one for each candidate to show values; {missing[0]!r} has none")
+            raise InvalidParameter(
+                f"guesses must have a guess for each candidate if show is 'value'; {missing[0]!r} has none"
+            )
         return BestWithValue(rows, given, bool(self.smaller_is_better), n)
 
     @classmethod

@@ -74,7 +74,10 @@ def rules_of(n: int, threshold: float, overfits: int, epsilon: float) -> Thresho
         if rules.cost.epsilon <= epsilon:
             return rules
         sigma *= 1 + 1e-9
-    raise InvalidParameter("holdout_spend must leave room for the grid of the noise")
+    raise InvalidParameter(
+        "holdout_spend must be a cost that noise on the grid of the means can keep, and this one is not; give a "
+        "slightly different cost"
+    )
 
 
 def run_of(policy: Policy, n: int) -> ThresholdRules | None:
@@ -108,7 +111,10 @@ class ThresholdCheck(Bound):
         """Raise where every overfit is used up; how many are left is public."""
         public = view.account(NAME)
         if public is not None and public["left"] < 1:
-            raise BudgetExhausted(f"all {self._rules.budget} overfits of the holdout were used: it answers no check")
+            raise BudgetExhausted(
+                f"this guard answers no more checks: its Thresholdout run allows {self._rules.budget} overfits "
+                "(failed checks), and all of them were used"
+            )
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
         """Return the guess, or a noisy value; the threshold goes on in the ledger, in the same commit as the answer."""
@@ -150,11 +156,13 @@ def _resumed(hidden: Hidden) -> Thresholdout:
     """
     public, secret = hidden.read(NAME)
     if public is None:
-        raise LedgerConflict("the ledger has lost the state of its holdout; run `holdfast verify`")
+        raise LedgerConflict("the ledger has lost the state of its Thresholdout run; run `holdfast verify`")
     if secret is not None:
         return Thresholdout.from_state(secret)
     if public["left"] <= 1:
-        raise BudgetExhausted("the holdout's threshold was lost, and no overfit is left to pay for another")
+        raise BudgetExhausted(
+            "the noisy threshold of this guard's Thresholdout run was lost, and no overfit is left to draw a new one"
+        )
     rules = ThresholdRules.from_dict(dict(public["parameters"]))
     drawn = Thresholdout(rules.n, rules.threshold, rules.sigma, rules.budget).state()
     left = public["left"] - 1
@@ -239,7 +247,8 @@ class Check(Question):
             return look(self.kind, (rows,), question, asked, schema).weighed(*weighed(self.risk, self.stake, policy))
         if self.tolerance is not None or self.show != "value" or self.risk is not None or self.stake is not None:
             raise InvalidParameter(
-                "tolerance, show, risk and stake must be left out here: the policy's holdout has a threshold"
+                "tolerance, show, risk and stake must be left out, because this guard answers checks with "
+                "Thresholdout, whose threshold the policy sets"
             )
         return ThresholdCheck(rows, asked.guess, rules)
 
@@ -247,8 +256,8 @@ class Check(Question):
         """The part of the rows that the default tolerance goes by; None where it goes by all of them."""
         if self.where_share is not None and (self.where is None or self.tolerance is not None):
             raise InvalidParameter(
-                "where_share must be left out unless `where` is given and tolerance is not: it only sets the default "
-                "tolerance"
+                "where_share must be left out unless `where` is given and tolerance is not, because it is used only "
+                "for the default tolerance"
             )
         if self.where is None or self.tolerance is not None:
             return None

@@ -65,18 +65,18 @@ class Choose(Question):
         """Check the question against the policy. The ledger shows later whose submissions they are."""
         if not policy.has_contest:
             raise QuestionRefused(
-                "this guard reserves no rows for a final of its leaderboards, so there are no submissions to choose"
+                "submissions cannot be chosen, because this guard reserves no rows for a final of its leaderboards"
             )
         board, given = policy.board(self.board), self.submissions
         if isinstance(given, (str, bytes)) or not isinstance(given, (list, tuple)) or not given:
             raise InvalidParameter(
-                f"submissions must be a list of 1 to {board.finalists} entries of your own submissions"
+                f"submissions must be a list of the entry numbers of 1 to {board.finalists} of your own submissions"
             )
         entries = list(dict.fromkeys(arguments.whole("submissions", one, at_least=1) for one in given))
         if len(entries) > board.finalists:
             raise InvalidParameter(
-                f"submissions must be at most {board.finalists}, as many as the board {board.name!r} takes of each "
-                f"participant, got {len(entries)}; nothing was spent"
+                f"submissions must be at most {board.finalists} entry numbers, as many as the board {board.name!r} "
+                f"lets each participant choose, got {len(entries)}; nothing was spent"
             )
         return Choosing(board, entries)
 
@@ -121,13 +121,13 @@ class Choosing(Bound):
             mine = entry is not None and entry.analyst == self._analyst
             if not mine or asked.get("kind") != "score" or asked.get("board") != self.question["board"]:
                 raise InvalidParameter(
-                    f"submissions must be entries of your own on the board {self.question['board']!r}, and {number} is "
-                    "none"
+                    "submissions must be entry numbers of your own submissions to the board "
+                    f"{self.question['board']!r}, and {number} is not one"
                 )
             if not is_kept(view, asked["predictions"]):
                 raise InvalidParameter(
-                    f"submissions must be predictions: entry {number} is a model, which takes no part in a final; send "
-                    "its predictions"
+                    f"submissions must be submissions of predictions, and entry {number} is a model, which cannot "
+                    "take part in a final; submit the model's predictions instead"
                 )
 
     def settle(self, prepared: Any, situation: Situation) -> Settled:

@@ -77,7 +77,7 @@ class Claim(Question):
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against the schema."""
         if (self.at_least is None) == (self.at_most is None):
-            raise InvalidParameter("at_least or at_most must be given, and not both")
+            raise InvalidParameter("either at_least or at_most must be given, and not both")
         rows = rows_of(self, schema, policy, ratios=policy.answers != "means")
         question = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, n)
         name = "at_least" if self.at_least is not None else "at_most"

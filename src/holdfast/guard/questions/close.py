@@ -48,7 +48,9 @@ class Close(Question):
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the policy."""
         if policy.reserve_parts:
-            raise QuestionRefused("rows are reserved here, so only a final ends the run")
+            raise QuestionRefused(
+                "this guard reserves rows for a final, so its run is ended by a final and not by close"
+            )
         return Closing(schema, n, policy)
 
     @classmethod

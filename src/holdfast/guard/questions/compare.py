@@ -96,11 +96,15 @@ class Compare(Question):
         ratios, columns = policy.answers != "means", policy.columns
         second, first = (spelled(one, *given, ratios=ratios, columns=columns) for one in (self.b, self.a))
         if (first.low, first.high) != (second.low, second.high):
-            raise InvalidParameter("a and b must have the same range: two conditions, or two numbers")
+            raise InvalidParameter(
+                "a and b must have the same range: two conditions, or two numbers with the same low and high"
+            )
         length = first.high - first.low
         question = MeanQuestion(self.kind, "auto", None, -length, length, False, n)
         if self.guess is not None and self.margin is not None:
-            raise InvalidParameter("guess and margin must not both be given: a guess is checked, a margin is claimed")
+            raise InvalidParameter(
+                "guess and margin must not both be given; give guess to check a difference, or margin to claim one"
+            )
         asked: Guess | OneSided = (
             question.claim("at_least", 0.0 if self.margin is None else self.margin, "margin")
             if self.guess is None

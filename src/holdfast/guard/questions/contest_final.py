@@ -158,7 +158,7 @@ class ContestFinal(Question):
         """Check against the policy."""
         if not policy.has_contest:
             raise QuestionRefused(
-                "this guard reserves no rows for a final of its leaderboards: open a guard with reserve"
+                "this guard reserves no rows for a final of its leaderboards; open a guard whose policy has reserve"
             )
         if self.default not in ("best", "latest"):
             raise InvalidParameter(f"default must be one of best, latest, got {str(self.default)[:60]!r}")
@@ -203,7 +203,8 @@ class ContestFinale(Ending):
         self._finals = progress.finals
         if self._phase != self._finals + 1:
             raise QuestionRefused(
-                f"phase must be that of the next final, {self._finals + 1}, got {self._phase}; nothing was spent"
+                f"phase must be the number of the current phase, {self._finals + 1}, got {self._phase}; nothing was "
+                "spent"
             )
         entries = list(ledger.entries(1))
         self._look_back(entries)
@@ -246,8 +247,8 @@ class ContestFinale(Ending):
         if not board.counts:
             if count * rows.n > MOST_CELLS:
                 raise QuestionRefused(
-                    f"at most {MOST_CELLS // rows.n} submissions with losses can be compared on {rows.n:,} reserved "
-                    f"rows, got {count}; reserve fewer rows"
+                    f"with this metric, at most {MOST_CELLS // rows.n} submissions can be compared on {rows.n:,} "
+                    f"reserved rows, got {count}; open a guard that reserves fewer rows"
                 )
             losses = self._columns(rows, rows.n) / UNIT
             if board.metric == "rmse":

@@ -151,12 +151,16 @@ class Correlation(Question):
         among = _counted(pair, self.where, schema)
         if self.guess is None:
             if self.tolerance is not None or self.show != "value":
-                raise InvalidParameter("tolerance and show must be left out without a guess: the answer has noise")
+                raise InvalidParameter(
+                    "tolerance and show must be left out if no guess is given, because the answer then has noise"
+                )
             return NoisyCorrelation(pair, among, spend_of(self.spend, policy), n, schema)
         if self.spend is not None:
-            raise InvalidParameter("spend must be left out with a guess, which is checked without noise")
+            raise InvalidParameter("spend must be left out if guess is given, because a guess is checked without noise")
         if self.tolerance is None:
-            raise InvalidParameter("tolerance must be given with a guess: how near the correlation a pass certifies it")
+            raise InvalidParameter(
+                "tolerance, the largest error that a passed guess may have, must be given together with guess"
+            )
         asked = checked_guess(self.guess, self.tolerance, self.show, None, -1.0, 1.0)
         return CorrelationCheck(pair, among, asked, schema)
 
@@ -167,13 +171,14 @@ class Correlation(Question):
             called = {"boolean": "condition"}.get(kind, kind)
             instead = "; write case when ... then 1 else 0 end" if kind == "boolean" else ""
             raise InvalidParameter(
-                f"{name} must be a number, as `income` is, got a {called}{instead}; nothing was spent"
+                f"{name} must be a row expression that is a number, such as `income`, got a {called}{instead}; "
+                "nothing was spent"
             )
         rows = spelled(source, schema, low, high, None, True, columns=policy.columns)
         if rows.where_present and not self.where_present:
             raise InvalidParameter(
-                f"{name} must never be null, and {why_null(rows.expression, schema)}; say what null means: "
-                "where_present=true (only the rows that have both numbers count), or "
+                f"{name} must never be null, and {why_null(rows.expression, schema)}; choose what null means: "
+                "where_present=true (only the rows with both numbers are counted), or "
                 f"coalesce({expression_text(source)}, 0); nothing was spent"
             )
         return rows
@@ -234,7 +239,7 @@ def _counted(pair: Sequence[Spelled], where: Any, schema: Schema) -> _Among:
     if where is not None:
         parsed = expression(where, schema)
         if parsed.kind != "boolean" or not parsed.columns:
-            raise InvalidParameter("where must be a condition about columns, such as `age < 40`; nothing was spent")
+            raise InvalidParameter("where must be a condition that uses columns, such as `age < 40`; nothing was spent")
         parts.append(parsed.node)
         named["where"] = to_json(parsed.node)
     lacking = [one.expression.node for one in pair if one.where_present]

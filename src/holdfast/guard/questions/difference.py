@@ -133,10 +133,12 @@ class Difference(Question):
         rows = rows_of(self, schema, policy)
         if self.guess is None:
             if self.tolerance is not None or self.show != "value":
-                raise InvalidParameter("tolerance and show must be left out without a guess: the answer has noise")
+                raise InvalidParameter(
+                    "tolerance and show must be left out if no guess is given, because the answer then has noise"
+                )
             return NoisyDifference(groups, rows, spend_of(self.spend, policy), n, schema)
         if self.spend is not None:
-            raise InvalidParameter("spend must be left out with a guess, which is checked without noise")
+            raise InvalidParameter("spend must be left out if guess is given, because a guess is checked without noise")
         length = rows.high - rows.low
         asked = checked_guess(self.guess, self.tolerance, self.show, None, -length, length)
         return DifferenceCheck(groups, rows, asked, n, schema)

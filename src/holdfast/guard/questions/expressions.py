@@ -114,8 +114,8 @@ def spelled(
     if where is not None:
         if not ratios:
             raise InvalidParameter(
-                "where must be left out here: this question has no interval for a part of the rows; ask for the "
-                "proportion of rows that meet both conditions instead"
+                "where must be left out, because this kind of question has no interval for a part of the rows; "
+                "instead, ask for the proportion of rows that meet both conditions"
             )
         plain = spelled(source, schema, low, high, default, where_present, columns=columns)
         return _among(plain, parsed, where, schema)
@@ -125,12 +125,13 @@ def spelled(
         raise InvalidParameter(f"where_present must be true or false, got a {type(where_present).__name__}")
     if where_present and default is not None:
         raise InvalidParameter(
-            "default and where_present cannot both be given: rows without a value count as the default, or not at all"
+            "default and where_present must not both be given: rows without a value are either counted as the "
+            "default or left out"
         )
     if where_present and not ratios:
         raise InvalidParameter(
-            "where_present must be left out here: this question has no interval for the rows with a value alone; give "
-            "default, the number that the others count as"
+            "where_present must be left out, because this kind of question has no interval for a part of the rows; "
+            "instead, give default, the value that is used for rows with null"
         )
     if not parsed.nullable:
         where_present = False
@@ -147,8 +148,8 @@ def spelled(
         raise InvalidParameter("expression must be a condition or a number, got a text")
     if low is None or high is None:
         raise InvalidParameter(
-            "low and high must be given for a number: values are clipped to them row by row; a policy may declare them "
-            "for a column (Policy.columns)"
+            "low and high must be given for a number, because each row's value is clipped to them; a policy can "
+            "declare them for a column (Policy.columns)"
         )
     low, high = arguments.value_range(low, high)
     filled = low if default is None else arguments.real("default", default, at_least=low, at_most=high)
@@ -177,7 +178,7 @@ def _among(plain: Spelled, parsed: Expression, where: Any, schema: Schema) -> Sp
     """The same expression among the rows that meet a condition: it is null on all others."""
     condition = expression(where, schema)
     if condition.kind != "boolean" or not condition.columns:
-        raise InvalidParameter("where must be a condition about columns, such as `age < 40`")
+        raise InvalidParameter("where must be a condition that uses columns, such as `age < 40`")
     value, filled = parsed.node, plain.default if parsed.nullable else None
     if filled is not None:
         other = tree.Truth(filled == 1) if plain.binary else tree.Number(filled)

@@ -448,7 +448,7 @@ def _refuse_missing_label(label: str, text: str, line: str, place: Place) -> Non
         is_cut = is_cut or not _begins_with_comparison(text)
     if is_cut:
         raise InvalidParameter(
-            f"{place.name} must begin with a label: {line[:60]!r} was understood as the label {label[:60]!r} for the "
+            f"{place.name} must begin with a label, and {line[:60]!r} would be the label {label[:60]!r} with the "
             f"expression {text[:60]!r}; did you mean 'NAME={line[:60]}'? Nothing was spent"
         )
 

@@ -107,12 +107,15 @@ class Final(Question):
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against the schema and the policy."""
         if not policy.final:
-            raise QuestionRefused("the policy keeps no part of the failure probability for a final here")
+            raise QuestionRefused(
+                "this guard answers no final, because its policy keeps no part of the failure probability for one "
+                "(final=0)"
+            )
         rows = candidate_rows(self, schema, policy, 1)
         if "ranks" in split_of(self.claims) and len(rows) > _MOST_RANKED:
             raise InvalidParameter(
                 f"claims must not contain ranks for more than {_MOST_RANKED} candidates, got {len(rows)}, because "
-                "every pair is compared; leave some out, or claim the winner; nothing was spent"
+                "ranks compare every pair; leave out some candidates, or claim the winner; nothing was spent"
             )
         phases = max(1, len(policy.reserve_parts))
         phase = None if self.phase is None else arguments.whole("phase", self.phase, at_least=1, at_most=phases)
@@ -181,7 +184,8 @@ class Finale(Ending):
         super().read_history(ledger, progress)
         if self._phase not in (None, self._finals + 1):
             raise QuestionRefused(
-                f"phase must be that of the next final, {self._finals + 1}, got {self._phase}; nothing was spent"
+                f"phase must be the number of the current phase, {self._finals + 1}, got {self._phase}; nothing was "
+                "spent"
             )
 
     def gather(self, sample: Sample) -> Any:

@@ -125,7 +125,7 @@ def groups_of(by: Any, schema: Schema, columns: Mapping[str, DeclaredColumn] | N
         raise InvalidParameter(f"by must be 1 to {_MOST_BY} different columns")
     lists: Sequence[Any] = (None,) * len(names) if categories is None else listed("categories", categories)
     if len(lists) != len(names):
-        raise InvalidParameter(f"categories must have a list for each of {len(names)} columns, got {len(lists)}")
+        raise InvalidParameter(f"categories must have one list for each of the {len(names)} columns, got {len(lists)}")
     made = Groups(
         names,
         tuple(
@@ -136,7 +136,9 @@ def groups_of(by: Any, schema: Schema, columns: Mapping[str, DeclaredColumn] | N
         ),
     )
     if len(made.cells) > _MOST_GROUPS:
-        raise InvalidParameter(f"by must make at most {_MOST_GROUPS} groups, got {len(made.cells)}")
+        raise InvalidParameter(
+            f"by must be columns whose categories make at most {_MOST_GROUPS} groups, got {len(made.cells)}"
+        )
     return made
 
 
@@ -162,7 +164,7 @@ class GroupNoise:
 
     def __init__(self, cost: Cost, n: int, unit: int = UNIT) -> None:
         if n > _MOST_ROWS:
-            raise InvalidParameter(f"a table must be of at most {_MOST_ROWS} rows, got {n}")
+            raise InvalidParameter(f"a table can be computed from at most {_MOST_ROWS} rows of data, got {n}")
         self.unit = unit
         match cost:
             case PureDP(epsilon):

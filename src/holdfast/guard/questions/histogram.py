@@ -252,11 +252,11 @@ def cells_of(
     ('f', 'other', 'any other')
     """
     if not isinstance(column, str) or column not in schema:
-        raise InvalidParameter(f"column must be one of the schema, got {str(column)[:60]!r}")
+        raise InvalidParameter(f"column must be the name of a column of the data, got {str(column)[:60]!r}")
     if edges is not None:
         if categories is not None:
             raise InvalidParameter(
-                "categories and edges cannot both be given: a cell is either a category or a range of numbers"
+                "categories and edges must not both be given: a cell is either a category or a range of numbers"
             )
         bins = Bins(f'"{column}"', tuple(listed("edges", edges)))
         ends = bins.edges
@@ -268,7 +268,8 @@ def cells_of(
     known = schema[column]
     if categories is None and known.values is None and known.kind != "boolean":
         raise InvalidParameter(
-            f"categories or edges must be given for column {column!r}: cells are declared, never looked up in the rows"
+            f"categories or edges must be given for column {column!r}, because the cells must be declared and are "
+            "never read from the rows"
         )
     declared = categories_of(schema, column, None if categories is None else tuple(listed("categories", categories)))
     labels = _with_rest([label_of(one) for one in declared])
@@ -290,7 +291,8 @@ def nulls_of(
         raise InvalidParameter(f"where_present must be true or false, got a {type(where_present).__name__}")
     if where_present and null_as is not None:
         raise InvalidParameter(
-            "null_as and where_present cannot both be given: either missing values count, or their rows are left out"
+            "null_as and where_present must not both be given: rows with missing values are either counted in a cell "
+            "or left out"
         )
     if null_as is not None:
         same = [at for at, label in enumerate(labels) if null_as in (label, cells[at])]
@@ -300,9 +302,8 @@ def nulls_of(
         return (same[0] if column.may_be_missing and same[0] < len(labels) - 1 else None), False
     if column.may_be_missing and not where_present:
         raise InvalidParameter(
-            f"values of column {column.name!r} may be missing by the schema; say what that means: where_present=true "
-            f"(proportions among the rows that have a value), null_as={labels[-1]!r} (they count with all other "
-            f"rows), or "
+            f"by the schema, values of column {column.name!r} may be missing; choose how such rows are counted: "
+            f"where_present=true (they are left out), null_as={labels[-1]!r} (in the cell of all other rows), or "
             f"null_as={labels[0]!r} or another cell; nothing was spent"
         )
     return None, where_present and column.may_be_missing

@@ -77,7 +77,7 @@ class Mean(Question):
         if planned:
             if self.spend is not None:
                 raise InvalidParameter(
-                    "spend must be left out here, because the guard's plan fixes the noise of every answer"
+                    "spend must be left out, because the plan of this guard fixes the noise of every answer"
                 )
             return PlannedMean(rows, answers_of(policy, n))
         made = NoisyPresentMean if rows.where_present else NoisyMean

@@ -339,8 +339,8 @@ def weighed(risk: Any, stake: Any, policy: Policy) -> tuple[float | None, float 
     stake = None if stake is None else arguments.real("stake", stake, above=0, at_most=1)
     if stake is not None and isinstance(policy.privacy, ZCDP):
         raise InvalidParameter(
-            "stake must be left out where the privacy budget is concentrated (zCDP): its bound needs spendings that "
-            "depend only on the question's number"
+            "stake must be left out if the privacy budget is a ZCDP, because the proof for such a budget needs "
+            "failure probabilities that depend only on the number of the question"
         )
     return risk, stake
 

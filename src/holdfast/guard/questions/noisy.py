@@ -30,21 +30,21 @@ def spend_of(spend: Any, policy: Policy) -> PureDP | ZCDP:
     """
     if policy.privacy is None:
         raise QuestionRefused(
-            "questions that are answered with noise are not allowed here: the policy has no privacy budget. Allowed "
-            "are questions without "
-            "noise, such as check; open a guard with privacy for the others"
+            "this guard does not answer questions with noise, because its policy has no privacy budget; ask "
+            "questions without noise, such as check, or open a guard whose policy has privacy"
         )
     cost = policy.spend if spend is None else spend
     if cost is None:
         raise InvalidParameter(
-            "spend must be given: neither the question nor the policy names a privacy cost. Pass "
-            "spend (--spend pure-dp:EPSILON), or set a default in the policy"
+            "spend must be given, because neither the question nor the policy gives a privacy cost; pass spend "
+            "(--spend pure-dp:EPSILON), or set a default in the policy"
         )
     if not isinstance(cost, (PureDP, ZCDP)) or cost.is_zero:
         raise InvalidParameter(f"spend must be a positive PureDP or ZCDP, got {cost!r}")
     if isinstance(policy.privacy, PureDP) and not isinstance(cost, PureDP):
         raise InvalidParameter(
-            "spend must be a PureDP where the privacy budget is a PureDP, got a ZCDP, which such a budget cannot bound"
+            "spend must be a PureDP if the privacy budget is a PureDP, got a ZCDP, whose cost a PureDP budget cannot "
+            "limit"
         )
     return cost
 

@@ -183,8 +183,8 @@ def _shown_within(asked: Guess | OneSided, question: MeanQuestion, width: float)
         bounds = (question.low, asked.bound)
     if not needed:
         raise InvalidParameter(
-            f"{name} must be {limit}, because the interval here ends {width:.3g} away from the noisy mean, got "
-            f"{given:g}; nothing was spent"
+            f"{name} must be {limit}, because the interval of this guard reaches {width:.3g} to each side of the "
+            f"noisy mean, got {given:g}; nothing was spent"
         )
     return bounds
 
@@ -193,12 +193,12 @@ def require_plain(risk: Any, stake: Any) -> None:
     """Refuse what only questions without noise have: nothing is weighed or staked where noise has paid."""
     if risk is not None or stake is not None:
         raise InvalidParameter(
-            "risk and stake must be left out here, because this guard answers with the noise of its plan"
+            "risk and stake must be left out, because this guard answers every question with the noise of its plan"
         )
 
 
 def _require_plain(asked: Guess) -> None:
     if not asked.show_value or asked.side != "both" or asked.guess_rows is not None:
         raise InvalidParameter(
-            "show, side and guess_rows must be left out here, because this guard always shows the noisy mean"
+            "show, side and guess_rows must be left out, because this guard always shows the noisy mean"
         )

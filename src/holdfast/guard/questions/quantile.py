@@ -144,16 +144,20 @@ class Quantile(Question):
         """Check the question against the schema and the policy."""
         rows = rows_of(self, schema, policy)
         if rows.binary:
-            raise InvalidParameter("expression must be a number, as `income` is, got a condition")
+            raise InvalidParameter("expression must be a number, such as `income`, got a condition")
         q = arguments.probability("q", self.q)
         if self.guess is None:
             if self.tolerance is not None or self.show != "value":
-                raise InvalidParameter("tolerance and show must be left out without a guess: the answer has noise")
+                raise InvalidParameter(
+                    "tolerance and show must be left out if no guess is given, because the answer then has noise"
+                )
             return PrivateQuantile(rows, q, spend_of(self.spend, policy), n, schema)
         if self.spend is not None:
-            raise InvalidParameter("spend must be left out with a guess, which is checked without noise")
+            raise InvalidParameter("spend must be left out if guess is given, because a guess is checked without noise")
         if self.tolerance is None:
-            raise InvalidParameter("tolerance must be given with a guess: how near the quantile a pass certifies it")
+            raise InvalidParameter(
+                "tolerance, the largest error that a passed guess may have, must be given together with guess"
+            )
         asked = checked_guess(self.guess, self.tolerance, self.show, None, rows.low, rows.high)
         return QuantileCheck(
             rows, q, asked.guess, arguments.real("tolerance", self.tolerance), asked.show_value, schema
@@ -202,9 +206,9 @@ class QuantileCheck(Bound):
         cut = self._claimed[0] > self._rows.low, self._claimed[1] < self._rows.high
         if (cut[0] and below < 1) or (cut[1] and above > situation.n):
             raise QuestionRefused(
-                f"no rows could make this guess pass: {situation.n:,} rows cannot bound a quantile of level "
-                f"{self._q:g} at this point of the run; use a level nearer to 0.5, more rows or a smaller privacy "
-                f"budget; nothing was spent"
+                f"this guess could not pass, whatever the rows are: at this point of the run, {situation.n:,} rows "
+                f"are too few to bound a quantile of level {self._q:g}; use a level nearer to 0.5, more rows or a "
+                "smaller privacy budget; nothing was spent"
             )
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
@@ -310,12 +314,13 @@ def require_counts(off: float, most: float) -> None:
     >>> require_counts(0.8, 0.5)
     Traceback (most recent call last):
         ...
-    holdfast.errors.QuestionRefused: no end of the quantile could be shown: noise on a number of rows is up to 0.8 ...
+    holdfast.errors.QuestionRefused: neither end of this quantile's interval could be determined, because ...
     """
     if off >= most:
         raise QuestionRefused(
-            f"no end of the quantile could be shown: noise on a number of rows is up to {off:.2g} of all rows here; "
-            f"spend about {2 * off / most:.0f} times as much, or check a guess of it; nothing was spent"
+            "neither end of this quantile's interval could be determined, because the noise on a count of rows can "
+            f"be as large as {off:.2g} of all rows; spend about {2 * off / most:.0f} times as much privacy, or check "
+            "a guess of the quantile; nothing was spent"
         )
 
 

@@ -132,7 +132,9 @@ class Ending(Bound):
         assert situation.hidden is not None
         view = situation.hidden.transaction
         if situation.progress.finals != self._finals:
-            raise LedgerConflict("another end of the run was shown while this one was computed; nothing was spent")
+            raise LedgerConflict(
+                "somebody else ended the run with another final or close while this one was computed; nothing was spent"
+            )
         numbers = range(self._until + 1, view.head.sequence + 1)
         return [entry for entry in map(view.entry, numbers) if entry is not None and entry.kind == "answered"]
 

@@ -125,17 +125,22 @@ class Score(Question):
             raise InvalidParameter(f"name must be a printable text of at most {_LONGEST_NAME} characters")
         low, high = board.range
         if board.rule == "open" and (self.guess is not None or self.tolerance is not None):
-            raise InvalidParameter("guess and tolerance must be left out on an open board: it shows the score itself")
+            raise InvalidParameter(
+                "guess and tolerance must be left out on a leaderboard with the rule open, which shows the score itself"
+            )
         claimed = self.guess
         if claimed is None and board.rule == "intervals":
             claimed = board.baseline
         if claimed is None and (board.rule == "intervals" or self.tolerance is not None):
-            raise InvalidParameter("guess must be given: the score on rows of your own, which is checked here")
+            raise InvalidParameter(
+                "guess must be given: the score that your predictions reach on rows of your own, which the "
+                "leaderboard checks"
+            )
         guess = None if claimed is None else arguments.real("guess", claimed, at_least=low, at_most=high)
         tolerance = None if self.tolerance is None else arguments.real("tolerance", self.tolerance, above=0)
         making = self.predictions if isinstance(self.predictions, Making) else None
         if making is not None and not board.models:
-            raise QuestionRefused(f"models may not be submitted to the board {board.name!r}; send predictions")
+            raise QuestionRefused(f"the board {board.name!r} does not accept models; submit predictions instead")
         scored = self.predictions if making is None else making.stand_in(board, schema)
         counted = tally(board, schema, scored)
         if making is None:
@@ -212,8 +217,8 @@ def _refuse_other_labels(counted: Tally, policy: Policy) -> None:
     listed, sent = (", ".join(repr(one) for one in sorted(some, key=repr)[:5]) for some in (set(labels), given))
     blank = any(isinstance(one, str) and one.strip() in labels for one in given)
     raise InvalidParameter(
-        f"predictions must be labels of the board {board.name!r}, which are {listed}, and none is: they have {sent}"
-        f"{' (blanks around them count)' if blank else ''}; nothing was spent"
+        f"predictions must be labels of the board {board.name!r}, which are {listed}, and no prediction is one of "
+        f"these; the predictions are {sent}{' (with blanks around them)' if blank else ''}; nothing was spent"
     )
 
 
@@ -286,7 +291,10 @@ class Scored(Bound):
         if self._board.rule != "ladder" or self._guess is None:
             return
         if ladder.place(view, ladder.account(self._board, self._analyst)) is not None:
-            raise InvalidParameter("guess must be left out: on this ladder only the score to beat decides")
+            raise InvalidParameter(
+                "guess must be left out, because this ladder only decides whether a submission beats the best score "
+                "so far"
+            )
 
     def check_public(self, sample: Sample) -> None:
         """Refuse predictions that name no row, on a board whose keys are public."""
@@ -299,8 +307,8 @@ class Scored(Bound):
 
         if not sample.fold([board.key], bool, named):
             raise InvalidParameter(
-                f"keys must name rows of this sample: none of the {len(given)} that were sent is in its column "
-                f"{board.key!r}; nothing was spent"
+                f"keys must be keys of rows of this data set, and none of the {len(given)} keys that were sent is in "
+                f"its column {board.key!r}; nothing was spent"
             )
 
     def gather(self, sample: Sample) -> Measured:

@@ -67,7 +67,9 @@ class Select(Question):
         rows = candidate_rows(self, schema, policy, 2, MOST_CANDIDATES, mixed=True)
         cost = spend_of(self.spend, policy)
         if not isinstance(cost, PureDP):
-            raise InvalidParameter("spend must be a PureDP for a selection, which has pure differential privacy")
+            raise InvalidParameter(
+                "spend must be a PureDP, because the cost of a selection is in pure differential privacy"
+            )
         return PrivateSelection(rows, cost)
 
     @classmethod

@@ -185,12 +185,14 @@ class Table(Question):
         if self.guesses is not None:
             return self._checked(groups, rows, schema, n)
         if self.tolerance is not None:
-            raise InvalidParameter("tolerance must be left out without guesses: the table has noise")
+            raise InvalidParameter(
+                "tolerance must be left out if no guesses are given, because the table then has noise"
+            )
         cost = spend_of(self.spend, policy)
         if self.q is None:
             return MeanTable(groups, rows, cost, n, schema)
         if rows.binary:
-            raise InvalidParameter("expression must be a number where q is given, got a condition")
+            raise InvalidParameter("expression must be a number if q is given, got a condition")
         return QuantileTable(groups, rows, arguments.probability("q", self.q), cost, n, schema)
 
     def _shares(self, groups: Groups, schema: Schema, n: int, policy: Policy) -> Bound:
@@ -209,11 +211,13 @@ class Table(Question):
                 "are checked without noise"
             )
         if not isinstance(self.guesses, Mapping) or not self.guesses:
-            raise InvalidParameter("guesses must be a mapping of groups to numbers")
+            raise InvalidParameter("guesses must be a mapping from labels of groups to guesses, which are numbers")
         wrong = [str(label)[:60] for label in self.guesses if label not in groups.labels]
         if wrong:
             known = ", ".join(map(repr, groups.labels[:8])) + (", ..." if len(groups.labels) > 8 else "")
-            raise InvalidParameter(f"guesses must be about the groups {known}, got {wrong[0]!r}")
+            raise InvalidParameter(
+                f"guesses must be given for groups of the table, which are {known}, got {wrong[0]!r}"
+            )
         sizes = MeanQuestion(
             self.kind, "auto", None, rows.low, rows.high, rows.binary, max(1, n // (2 * len(groups.labels)))
         )
@@ -335,8 +339,9 @@ class MeanTable(_GroupTable):
         off = self._noise.off(situation.noise_share, 2 * self._many)
         if LEAST_ROWS + 4 * off >= situation.n:
             raise QuestionRefused(
-                f"no group could be reported: the noise on a count of rows is up to {2 * off:,.0f} of {situation.n:,}; "
-                "spend more, or use fewer groups; nothing was spent"
+                "no group is large enough to be reported, because the noise on its number of rows can be as large as "
+                f"{2 * off:,.0f}, and there are {situation.n:,} rows in all; spend more privacy, or use fewer groups; "
+                "nothing was spent"
             )
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
@@ -548,5 +553,5 @@ def condition_of(where: Any, schema: Schema) -> Parsed | None:
         return None
     parsed = expression(where, schema)
     if parsed.kind != "boolean" or not parsed.columns:
-        raise InvalidParameter("where must be a condition about columns, such as `age < 40`")
+        raise InvalidParameter("where must be a condition that uses columns, such as `age < 40`")
     return parsed

@@ -147,7 +147,9 @@ class Test(Question):
         """Check the question against the schema and the policy."""
         many = {"gof": 1, "independence": 2}[arguments.choice("name", self.name, ("gof", "independence"))]
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence) or len(self.columns) != many:
-            raise InvalidParameter(f"columns must be a list of {many} for {self.name}")
+            raise InvalidParameter(
+                f"columns must be a list of {many} for the test {self.name} (1 column for gof, 2 for independence)"
+            )
         given = [None] * many if self.categories is None else list(listed("categories", self.categories))
         if len(given) != many:
             raise InvalidParameter(
@@ -160,9 +162,11 @@ class Test(Question):
             for column, categories in zip(self.columns, given, strict=True)
         )
         if any(len(categories) < 2 for categories in declared):
-            raise InvalidParameter("categories must be at least two for each column: a test needs at least two")
+            raise InvalidParameter(
+                "categories must be at least two for each column, because a test compares categories"
+            )
         if (self.p0 is None) != (self.name == "independence"):
-            raise InvalidParameter("p0 must be given for gof, and only there")
+            raise InvalidParameter("p0 must be given for the test gof, and must be left out for independence")
         null = None if self.p0 is None else probabilities("p0", list(listed("p0", self.p0)), len(declared[0])).tolist()
         alpha = arguments.probability("alpha", self.alpha)
         if not isinstance(self.allow_powerless, bool):
@@ -239,16 +243,16 @@ class PrivateTest(Bound):
             return
         if self._reach is not None and self._reach.can_reject and self._reach.least_p_value > reach.level:
             raise QuestionRefused(
-                f"after the answers given in the meantime the level of this test is {reach.level:.2g}, and as it was "
-                f"prepared it can "
-                f"give no p-value below {self._reach.least_p_value:.2g}; ask it again; nothing was spent"
+                "other answers were given while this test was prepared, so its p-value must now be at most "
+                f"{reach.level:.2g}, and it was prepared for p-values of at least {self._reach.least_p_value:.2g}; "
+                "ask it again; nothing was spent"
             )
         if reach.can_reject:
             return
         raise QuestionRefused(
-            f"this test could not reject for any rows: to keep alpha = {self._alpha:g} after what this "
-            f"guard may release, its own p-value must reach {reach.level:.2g}, and {_smallest(reach)}; "
-            f"{'; '.join(reach.advice)}; `allow_powerless` runs it anyway; nothing was spent"
+            f"this test could not reject, whatever the rows are: to keep alpha = {self._alpha:g} after everything "
+            f"that this guard may release, its uncorrected p-value must be at most {reach.level:.2g}, and "
+            f"{_smallest(reach)}; {'; '.join(reach.advice)}; `allow_powerless` runs it anyway; nothing was spent"
         )
 
     def prospect(self, situation: Situation) -> Mapping[str, Any]:
@@ -307,8 +311,8 @@ def _null_places(
             raise InvalidParameter(f"null_as must be a category of column {name!r}, got {str(value)[:60]!r}")
         if value is None and schema[name].may_be_missing:
             raise InvalidParameter(
-                f"values of column {name!r} may be missing by the schema; say what that means: null_as, a list with a "
-                f"category for each column that missing values count as, such as {declared[-1]!r}; nothing was spent"
+                f"by the schema, values of column {name!r} may be missing; give null_as, a list with a category for "
+                f"each column, such as {declared[-1]!r}, in which missing values are counted; nothing was spent"
             )
         places.append(same[0] if same and schema[name].may_be_missing and same[0] < len(declared) - 1 else None)
     return tuple(places)

@@ -63,7 +63,7 @@ class Validate(Question):
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against the schema."""
         if expression(self.condition, schema).kind == "number":
-            raise InvalidParameter("condition must be true or false of each row, as `age < 30` is, got a number")
+            raise InvalidParameter("condition must be true or false in each row, such as `age < 30`, got a number")
         rows = spelled(self.condition, schema, 0, 1, self.default, self.where_present)
         question = MeanQuestion(self.kind, "auto", None, 0.0, 1.0, True, n)
         share = arguments.probability("at_least", self.at_least)

@@ -201,7 +201,7 @@ class Board:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidParameter(f"{name} must be true or false")
         if self.key == self.label:
-            raise InvalidParameter("key and label of a board must be two columns")
+            raise InvalidParameter("key and label of a board must be two different columns")
         put(self, "metric", arguments.metric(self.metric, METRICS))
         put(self, "rule", "intervals" if self.rule == "checked" else self.rule)  # type: ignore[comparison-overlap]
         arguments.choice("rule", self.rule, get_args(Rule))
@@ -235,12 +235,14 @@ class Board:
             low, high = self.range
             put(self, "baseline", arguments.real("baseline", self.baseline, at_least=low, at_most=high))
             if self.rule == "open":
-                raise InvalidParameter("baseline must be left out where rule is open: no score is claimed there")
+                raise InvalidParameter(
+                    "baseline must be left out if rule is open, because an open board does not check scores"
+                )
 
     def _check_groups(self) -> None:
         if self.groups is None:
             if self.group_counts is not None:
-                raise InvalidParameter("group_counts must be left out where there are no groups")
+                raise InvalidParameter("group_counts must be left out if groups is not given")
             return
         if not isinstance(self.groups, str) or not 0 < len(self.groups) <= _LONGEST_NAME:
             raise InvalidParameter("groups must be the name of a column")
@@ -249,11 +251,11 @@ class Board:
         other = next((one for one in (self.metric, *self.also) if one not in MEANS), None)
         if other is not None:
             raise InvalidParameter(
-                f"groups must be left out for {other}: a group has no {other} of its own to take the mean of; metrics "
-                f"that can be grouped are {', '.join(MEANS)}"
+                f"groups must be left out for {other}, which is not a mean over rows; metrics that can be averaged "
+                f"over groups are {', '.join(MEANS)}"
             )
         if self.models:
-            raise InvalidParameter("groups must be left out where models are submitted")
+            raise InvalidParameter("groups must be left out if the board accepts models")
         if self.group_counts is not None:
             counts = [arguments.whole("group_counts", one, at_least=1) for one in self.group_counts]
             object.__setattr__(self, "group_counts", tuple(counts))
@@ -291,7 +293,9 @@ class Board:
         if self.groups is None:
             return rows
         if self.group_counts is None:
-            raise InvalidParameter(f"groups of board {self.name!r} are counted when a guard is opened")
+            raise InvalidParameter(
+                f"groups of board {self.name!r} must be counted first, which happens when a guard is opened"
+            )
         return self.group_counts[phase]
 
     def _asks(self, *metrics: str) -> str | None:
@@ -307,7 +311,7 @@ class Board:
                 )
             return
         if self.low is None or self.high is None:
-            raise InvalidParameter(f"low and high must be given for {asks}: values are clipped to them")
+            raise InvalidParameter(f"low and high must be given for {asks}, because values are clipped to them")
         low, high = arguments.value_range(self.low, self.high)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
@@ -318,7 +322,7 @@ class Board:
             raise InvalidParameter(f"classes must be left out unless metric is one of {', '.join(OF_CLASSES)}")
         if asks is not None:
             if given is None or isinstance(given, str) or not isinstance(given, Sequence):
-                raise InvalidParameter(f"classes must be given for {asks}: the labels that there are")
+                raise InvalidParameter(f"classes, the list of all labels, must be given for {asks}")
             known = {(type(one), one) for one in given if isinstance(one, (str, int, bool))}
             if len(known) < len(given) or not 2 <= len(given) <= MOST_CLASSES:
                 raise InvalidParameter(
@@ -343,7 +347,9 @@ class Board:
             if asks is not None and given is None:
                 raise InvalidParameter(f"{name} must be given for {asks}")
         if self._asks("mean") and self._asks("ratio"):
-            raise InvalidParameter("also must not name a mean and a ratio of expressions: a board has one expression")
+            raise InvalidParameter(
+                "also must not have both a mean and a ratio of expressions, because a board has only one expression"
+            )
         if self.max_denominator is not None:
             most = arguments.real("max_denominator", self.max_denominator, above=0, at_most=1e100)
             object.__setattr__(self, "max_denominator", most)
@@ -395,18 +401,20 @@ class Board:
         """Refuse a board whose columns are not there, or not of a kind that it can score."""
         for name in (self.key, self.label, *(() if self.groups is None else (self.groups,))):
             if name not in schema:
-                raise InvalidParameter(f"board {self.name!r} must name columns of the sample, got {name!r}")
+                raise InvalidParameter(f"board {self.name!r} must use columns of the data set, got {name!r}")
         if schema[self.key].kind not in ("integer", "text"):
             raise InvalidParameter(f"key of board {self.name!r} must be a column of whole numbers or texts")
         if self.groups is not None and schema[self.groups].kind not in ("integer", "text"):
             raise InvalidParameter(f"groups of board {self.name!r} must be a column of whole numbers or texts")
         if self.groups is not None and schema[self.groups].nullable:
-            raise InvalidParameter(f"column {self.groups!r} of board {self.name!r} must say the group of every row")
+            raise InvalidParameter(
+                f"column {self.groups!r} of board {self.name!r} must have a value (the group) in every row"
+            )
         for name in (self.key, self.label):
             if schema[name].nullable:
                 raise InvalidParameter(
-                    f"column {name!r} of board {self.name!r} must have a value in every row, and some are missing: "
-                    "such rows would count against every submission; guard the rows that have one"
+                    f"column {name!r} of board {self.name!r} must have a value in every row, and some are missing; "
+                    "rows without one would lower the score of every submission, so open the guard without these rows"
                 )
         self._check_by_column(schema)
         kind = schema[self.label].kind
@@ -426,7 +434,9 @@ class Board:
         fits: Any = {"boolean": bool, "integer": int, "text": str}.get(kind)
         for one in self.classes or ():
             if fits is None or not isinstance(one, fits) or (isinstance(one, bool) and kind != "boolean"):
-                raise InvalidParameter(f"classes of board {self.name!r} must be values of its label, a {kind}")
+                raise InvalidParameter(
+                    f"classes of board {self.name!r} must be values of its label column, whose kind is {kind}"
+                )
 
     def _check_by_column(self, schema: Schema) -> None:
         if self.by is None:
@@ -462,8 +472,8 @@ class Board:
 
         if sample.fold([self.label], bool, others):
             raise InvalidParameter(
-                f"positive of board {self.name!r} must be given: its label has other values than 0 and 1, and "
-                f"{self.metric} is about one of them"
+                f"positive of board {self.name!r} must be given, because its label has other values than 0 and 1, and "
+                f"{self.metric} needs one of them as the positive label"
             )
 
     def lacks_positive(self, schema: Schema) -> bool:
@@ -480,7 +490,9 @@ class Board:
         if given is None and kind in ("boolean", "integer", "number"):
             return True if kind == "boolean" else 1
         if given is None or not isinstance(given, fits) or (isinstance(given, bool) and kind != "boolean"):
-            raise InvalidParameter(f"positive of board {self.name!r} must be a value of its label, a {kind}")
+            raise InvalidParameter(
+                f"positive of board {self.name!r} must be a value of its label column, whose kind is {kind}"
+            )
         return given
 
     def to_dict(self) -> dict[str, Any]:
@@ -539,6 +551,8 @@ def chosen(boards: Sequence[Board] | None, name: str | None) -> Board:
     fitting = [board for board in boards or () if name in (None, board.name)]
     if len(fitting) != 1:
         if not boards:
-            raise InvalidParameter("this guard has no board: a steward declares boards in its policy")
+            raise InvalidParameter(
+                "this guard has no leaderboard; a steward can declare leaderboards (boards) in its policy"
+            )
         raise InvalidParameter(f"board must name one of the guard's boards: {', '.join(one.name for one in boards)}")
     return fitting[0]

@@ -55,8 +55,8 @@ def stored_deadline(given: Any) -> str:
         ) from None
     if zone is not None and not is_there:
         raise InvalidParameter(
-            f"deadline must be a time that there is in {zone}, got {text!r}: clocks are put forward over it; give one "
-            "before or after, or the time in UTC"
+            f"deadline must be a time that exists in the time zone {zone}, got {text!r}, which is skipped when clocks "
+            "are put forward; give an earlier or a later time, or the time in UTC"
         )
     return aware.isoformat() + ("" if zone is None else f"[{zone}]")
 
@@ -95,7 +95,7 @@ def stored_deadlines(given: Any) -> tuple[str, ...]:
     """The deadlines of a board's phases, earliest first; a single one may be given as itself."""
     several = (given,) if isinstance(given, (str, datetime)) else given
     if not isinstance(several, Sequence) or not 0 < len(several) <= 10:
-        raise InvalidParameter("deadline must be a time, or a list of one for each phase")
+        raise InvalidParameter("deadline must be a time, or a list of times with one for each phase")
     stored = tuple(map(stored_deadline, several))
     if any(moment_of(a) >= moment_of(b) for a, b in pairwise(stored)):
         raise InvalidParameter("deadline must be a list of times of which each is later than the one before")
@@ -113,7 +113,10 @@ def require_in_time(board: Board, phase: int, now: datetime | None = None, *, wh
     """Refuse a submission, or a choice among them, after the deadline of its phase."""
     deadline = deadline_of(board, phase)
     if deadline is not None and (now or datetime.now(UTC)) >= moment_of(deadline):
-        raise QuestionRefused(f"{what} {board.name!r} were taken until {deadline_words(deadline)}; nothing was spent")
+        raise QuestionRefused(
+            f"{what} {board.name!r} were accepted until {deadline_words(deadline)}, and this is later; nothing was "
+            "spent"
+        )
 
 
 def account(board: Board, analyst: str) -> str:
@@ -151,13 +154,13 @@ def require_quota(view: View, board: Board, analyst: str) -> None:
     after = counted(view.account(account(board, analyst)))
     if board.quota is not None and after["number"] > board.quota:
         raise BudgetExhausted(
-            f"{analyst!r} has made all {board.quota} submissions that {board.name!r} takes of each participant; "
-            "choose among them for the final; nothing was spent"
+            f"{analyst!r} has made {board.quota} submissions, which is the most that the board {board.name!r} accepts "
+            "from each participant; choose among these for the final; nothing was spent"
         )
     if board.daily is not None and after["today"] > board.daily:
         raise BudgetExhausted(
-            f"{analyst!r} has made all {board.daily} submissions of today that {board.name!r} takes of each "
-            "participant; more are taken from 00:00 UTC on; nothing was spent"
+            f"{analyst!r} has made {board.daily} submissions today, which is the most that the board {board.name!r} "
+            "accepts from each participant in a day; the next day begins at 00:00 UTC; nothing was spent"
         )
 
 

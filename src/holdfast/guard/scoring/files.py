@@ -92,8 +92,8 @@ def from_json(body: bytes, key: str) -> dict[str, list[Any]]:
         return _columns([one[key] for one in read], [one[PREDICTION] for one in read])
     if not isinstance(read, dict):
         raise InvalidParameter(
-            'the predictions must be {"keys": [...], "predictions": [...]}, keys to predictions, or a list of objects '
-            f"with {key!r} and {PREDICTION!r}"
+            'the predictions must be {"keys": [...], "predictions": [...]}, an object from keys to them, or a list of '
+            f"objects with {key!r} and {PREDICTION!r}"
         )
     if set(read) == {"keys", "predictions"} and all(isinstance(one, list) for one in read.values()):
         return _columns(read["keys"], read["predictions"])
@@ -102,7 +102,7 @@ def from_json(body: bytes, key: str) -> dict[str, list[Any]]:
 
 def _columns(keys: list[Any], values: list[Any]) -> dict[str, list[Any]]:
     if len(keys) != len(values):
-        raise InvalidParameter("the predictions must have one for each key")
+        raise InvalidParameter("the predictions must have one prediction for each key")
     for column in (keys, values):
         kinds = {type(value) for value in column}
         if not kinds <= {int, float} and (len(kinds) != 1 or not kinds <= {str, bool}):

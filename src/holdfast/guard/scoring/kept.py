@@ -54,9 +54,8 @@ def pack(given: Predictions) -> dict[str, Any]:
     keys, values = _packed(given.keys), _packed(given.values)
     if len(keys["data"]) + len(values["data"]) > MOST:
         raise InvalidParameter(
-            f"predictions must be at most {MOST >> 20} MiB once compressed: this leaderboard keeps them until the "
-            f"final of the "
-            "contest; send fewer digits, or leave out the rows that are not there"
+            f"predictions must be at most {MOST >> 20} MiB after compression, because this leaderboard stores them "
+            "until the final of the contest; send numbers with fewer digits, or leave out keys that no row has"
         )
     return {"keys": keys, "values": values, "count": given.count}
 

@@ -175,8 +175,8 @@ class PairMetric(Metric):
         near = self.half_width(guess, log_share)
         if near >= (self.high - self.low) / 2:
             raise GuaranteeUnavailable(
-                f"{self.n} rows are too few to check a guess of this metric to within half of its range at this point "
-                f"of the run; nothing was spent"
+                f"at this point of the run, {self.n} rows are too few to check a guess of this metric even to within "
+                "half of its range; nothing was spent"
             )
         return ROOM * near if tolerance is None else tolerance
 

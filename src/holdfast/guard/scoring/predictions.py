@@ -100,14 +100,16 @@ def predictions(given: Any, key: str, key_kind: Kind, kind: Kind) -> Predictions
         return given
     keys, values = _two_columns(given, key)
     if len(keys) != len(values):
-        raise InvalidParameter(f"predictions must have one for each key, got {len(keys)} keys, {len(values)} values")
+        raise InvalidParameter(
+            f"predictions must have one prediction for each key, got {len(keys)} keys and {len(values)} predictions"
+        )
     if not 0 < len(keys) <= MOST:
-        raise InvalidParameter(f"predictions must be 1 to {MOST} in number, got {len(keys)}")
+        raise InvalidParameter(f"predictions must be a list of 1 to {MOST} predictions, got {len(keys)}")
     named = _whole(keys, "keys") if key_kind == "integer" else _texts(keys, "keys")
     order = np.argsort(named, kind="stable")
     named = named[order]
     if np.any(named[1:] == named[:-1]):
-        raise InvalidParameter("keys must name each row once, and some occur twice")
+        raise InvalidParameter("keys must be different from each other, and some occur twice")
     read = {"integer": _whole, "text": _texts, "number": _numbers, "boolean": _truths}[kind]
     valued = read(values, "predictions")[order]
     return Predictions(named, valued, _digest(key_kind, named, kind, valued), len(named))
@@ -143,7 +145,8 @@ def columns_of(given: Any, keys: Any, key: str) -> Mapping[Any, Any]:
     if hasattr(given, "index") and hasattr(given, "to_numpy"):  # a series of pandas, whose index are the keys
         return {"keys": _column(given.index), "predictions": _column(given)}
     raise InvalidParameter(
-        "predictions must be a mapping of row keys to predictions, a frame, the path of a file, or a list with keys="
+        "predictions must be a mapping from row keys to predictions, a frame, the path of a file, or a list of "
+        "predictions together with keys="
     )
 
 
@@ -166,7 +169,7 @@ def _two_columns(given: Any, key: str) -> tuple[Sequence[Any], Sequence[Any]]:
         frame = nw.from_native(given, eager_only=True)
     except (ImportError, TypeError):
         raise InvalidParameter(
-            f"predictions must be a mapping of keys to predictions, or a frame, got a {type(given).__name__}"
+            f"predictions must be a mapping from row keys to predictions, or a frame, got a {type(given).__name__}"
         ) from None
     if not {key, "prediction"} <= set(frame.columns):
         raise InvalidParameter(f"predictions must have the columns {key!r} and 'prediction'")

@@ -221,7 +221,7 @@ class Among(RowTally):
         named = [text.split("|") for text in self.given.values]
         most = board.k or 1
         if max(map(len, named)) > most:
-            raise InvalidParameter(f"predictions must name at most {most} labels each, with | between them")
+            raise InvalidParameter(f"predictions must each have at most {most} labels, with | between them")
         self._named = np.full((len(named) + 1, most), None, dtype=object)
         for place, labels in enumerate(named):
             self._named[place, : len(labels)] = labels

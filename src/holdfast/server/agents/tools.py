@@ -279,7 +279,9 @@ class Tools:
         allowed = "score" in facts["policy"]["kinds"]
         self._boards = [one["name"] for one in facts["policy"].get("boards") or ()] if allowed else []
         if files is not None and not self._boards:
-            raise InvalidParameter("files must be left out: the policy has no board that they could be scored on")
+            raise InvalidParameter(
+                "files must be left out, because the guard's policy has no leaderboard that could score them"
+            )
         if label is not None or self._boards:
             self._calls["submit"] = self._submit
 
@@ -353,7 +355,7 @@ class Tools:
         try:
             run = self._calls.get(name)
             if run is None:
-                raise InvalidParameter(f"there is no tool {name[:60]!r}; there are {', '.join(self._calls)}")
+                raise InvalidParameter(f"there is no tool {name[:60]!r}; the tools are {', '.join(self._calls)}")
             tool = next(tool for tool in self.list() if tool.name == name)
             return run(_checked(tool, {} if arguments is None else arguments))
         except HoldfastError as error:
@@ -431,7 +433,7 @@ class Tools:
     def _practice(self, given: dict[str, Any]) -> Reply:
         if ("question" in given) == ("statement" in given):
             raise InvalidParameter(
-                "practice takes a question, as `ask` does, or a statement, as `sql` does, and not both"
+                "practice must be given either a question, as for `ask`, or a statement, as for `sql`, and not both"
             )
         if self._practised is None or given.get("fresh"):
             self._practised = self._guard.practice()
@@ -499,12 +501,12 @@ class Tools:
         ways = [name for name in ("rule", "predictions", "file") if name in self._submit_tool().schema["properties"]]
         chosen = [name for name in ways if name in given]
         if len(chosen) != 1:
-            raise InvalidParameter(f"submit takes one of {', '.join(ways)}")
+            raise InvalidParameter(f"submit must be given exactly one of {', '.join(ways)}")
         if chosen == ["rule"]:
             return self._submit_rule(given)
         sent = given["predictions"] if chosen == ["predictions"] else self._file(given["file"])
         if not isinstance(sent, (Mapping, Path)):
-            raise InvalidParameter("predictions must be an object that maps row keys to predictions")
+            raise InvalidParameter("predictions must be an object from row keys to predictions")
         board = given.get("board")
         how: dict[str, Any] = {name: given[name] for name in ("guess", "name", "key") if name in given}
         return self._told(self._guard.submit(sent, board=board, **how))
@@ -514,11 +516,13 @@ class Tools:
 
         odd = [name for name in ("board", "name") if name in given]
         if odd:
-            raise InvalidParameter(f"{odd[0]} must be left out with a rule")
+            raise InvalidParameter(f"{odd[0]} must be left out if a rule is submitted")
         if "guess" not in given:
-            raise InvalidParameter("submit needs guess: the proportion of right predictions on data of your own")
+            raise InvalidParameter(
+                "guess, the proportion of right predictions on data of your own, must be given to submit"
+            )
         if not isinstance(given["rule"], str):
-            raise InvalidParameter("rule must be a text: a row expression")
+            raise InvalidParameter("rule must be a text with a row expression")
         right: dict[str, Any] = {"=": [to_json(parse(given["rule"])), {"column": self._label}]}
         question: dict[str, Any] = {"kind": "check", "expression": right, "guess": given["guess"], "default": 0}
         if self._label_nullable:
@@ -534,7 +538,10 @@ class Tools:
             path = (self._files / name).resolve()
             if path.is_relative_to(self._files) and path.is_file() and path.stat().st_size <= _LARGEST_FILE:
                 return path
-        raise InvalidParameter("file must be a file of the folder that was set up for submissions, and not too large")
+        raise InvalidParameter(
+            "file must be the name of a file in the folder that was set up for submissions, and the file must not be "
+            "too large"
+        )
 
     def _answered(self, question: Any, key: Any, epoch: EpochName = None) -> Reply:
         return self._told(self._guard.ask(question, key=key, epoch=epoch))
@@ -548,18 +555,20 @@ class Tools:
 def _folder(files: Path) -> Path:
     path = Path(files).resolve()
     if not path.is_dir():
-        raise InvalidParameter("files must be a folder")
+        raise InvalidParameter("files must be a folder with files that may be submitted")
     return path
 
 
 def _checked(tool: Tool, arguments: Any) -> dict[str, Any]:
     """Arguments with the names that the tool takes; what they hold is checked by the guard, whose words are better."""
     if not isinstance(arguments, Mapping):
-        raise InvalidParameter(f"arguments of {tool.name} must be an object")
+        raise InvalidParameter(f"arguments of the tool {tool.name} must be an object")
     takes, needs = tool.schema["properties"], tool.schema.get("required", [])
     odd = [str(name)[:60] for name in arguments if name not in takes]
     missing = [name for name in needs if name not in arguments]
     if odd or missing:
         what = f"lacks {', '.join(missing)}" if missing else f"does not take {', '.join(odd)}"
-        raise InvalidParameter(f"{tool.name} {what}; it takes {', '.join(takes) or 'nothing'}")
+        raise InvalidParameter(
+            f"the call of the tool {tool.name} {what}; its arguments are {', '.join(takes) or 'none'}"
+        )
     return dict(arguments)

@@ -115,7 +115,7 @@ class Invitations:
         guard, team = row["guard"], row["name"]
         whose = team if team is not None else (name or "").strip()
         if not whose:
-            raise InvalidParameter("name must be given: what you are called on the leaderboard")
+            raise InvalidParameter("name, under which you appear on the leaderboard, must be given")
         if team is None:
             self._require_free(guard, whose)
         try:
@@ -158,7 +158,10 @@ class Invitations:
         """Refuse a name that somebody has here, or that the guard's policy does not know."""
         policy = self._guards.chain(guard).look(GuardState.of).policy
         if name.startswith(PREFIX):
-            raise InvalidParameter(f"name must not begin with {PREFIX}: such names belong to an identity provider")
+            raise InvalidParameter(
+                f"name must not begin with {PREFIX}, because such names are kept for people who sign in with an "
+                "identity provider"
+            )
         if policy.analysts is not None and name not in policy.analysts:
             raise Problem("forbidden", "this guard names its analysts, and this is none of them; ask its steward")
         for row in self._records.all(TOKENS):

@@ -181,7 +181,7 @@ class Tokens:
             raise InvalidParameter(f"role must be one of {', '.join(ROLES)}")
         moment = datetime.now(UTC)
         if not timedelta(0) < expires - moment <= timedelta(days=MOST_DAYS):
-            raise InvalidParameter(f"expires must be a time to come, at most {MOST_DAYS} days from now")
+            raise InvalidParameter(f"expires must be a time in the future, at most {MOST_DAYS} days from now")
         identity, secret = secrets.token_hex(8), secrets.token_hex(32)
         values = {
             "id": identity,

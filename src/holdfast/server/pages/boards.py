@@ -241,7 +241,7 @@ async def hold_final(request: Request, guard: str) -> Response:
     fields = {name: field(form, name) for name in (*_FIELDS, "default", "phase", "sure")}
     try:
         if fields["sure"] != "yes":
-            raise InvalidParameter("tick the box to hold the final: exact scores are shown, and the phase ends")
+            raise InvalidParameter("tick the box to confirm the final, which shows exact scores and ends the phase")
         phase = number_of("phase", fields["phase"])
         question = ContestFinal(fields["board"], fields["default"] or "best", phase)  # type: ignore[arg-type]
         await server.work(ask_all, server.guards, guard, caller, [question], None)

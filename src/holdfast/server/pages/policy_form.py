@@ -140,7 +140,7 @@ def shares_of(text: str) -> dict[str, float]:
         if not name.strip():
             raise InvalidParameter("analysts must be lines of a name and a quota, such as `ann 0.5` or `ann 50%`")
         if name.strip() in shares:
-            raise InvalidParameter(f"analysts must be named once each; {name.strip()[:60]!r} is there twice")
+            raise InvalidParameter(f"analysts must each be named once, and {name.strip()[:60]!r} is named twice")
         shares[name.strip()] = number_of("share", share.rstrip("%")) / (100 if percent else 1)
     return shares
 
@@ -162,7 +162,7 @@ def columns_of(text: str, schema: Schema) -> dict[str, Any]:
         if not colon or not name or not said:
             raise InvalidParameter("columns must be lines such as `age: 0 to 120` or `sex: f, m`")
         if name not in schema:
-            raise InvalidParameter(f"columns must be those of the sample, got {name[:60]!r}")
+            raise InvalidParameter(f"columns must be names of columns of the data set, got {name[:60]!r}")
         given = declared.setdefault(name, {})
         ends = _RANGE.fullmatch(said)
         if ends is not None and schema[name].kind in ("number", "integer"):
@@ -516,9 +516,9 @@ def filled(policy: Mapping[str, Any]) -> dict[str, str]:
 def overriding_policy(fields: Mapping[str, str], before: Mapping[str, Any]) -> Policy:
     """Return the policy that the form asks for: the one before it, with what was changed."""
     if not fields["reason"]:
-        raise InvalidParameter("a reason must be given: it is recorded for good")
+        raise InvalidParameter("a reason must be given, which the ledger records permanently")
     if fields["sure"] != "yes":
-        raise InvalidParameter("tick the box: after an override no later answer is certified")
+        raise InvalidParameter("tick the box to confirm that no answer after this override is certified")
     policy = dict(before)
     for name in ("questions", "failures"):
         text = fields[name]
@@ -530,5 +530,5 @@ def overriding_policy(fields: Mapping[str, str], before: Mapping[str, Any]) -> P
     policy["expires"] = fields["expires"] or None
     changed = Policy.from_dict(policy)
     if changed == Policy.from_dict(before):
-        raise InvalidParameter("something must be changed: this is the policy that is in place")
+        raise InvalidParameter("the new policy must differ from the policy that is in force, and it is the same")
     return changed

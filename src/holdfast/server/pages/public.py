@@ -132,7 +132,7 @@ async def public_proof(request: Request, guard: str) -> Response:
         result = chosen_result(_contest(server, guard, ledger, policy, board), asked.get("phase"))
         size = asked.get("size")
         if size is not None and not (size.isascii() and size.isdigit() and len(size) < 16):
-            raise InvalidParameter("size must be the number of entries of a head")
+            raise InvalidParameter("size must be the number of entries that a published head of the ledger covers")
         return StrictJSON(ledger.inclusion(result.sequence, None if size is None else int(size)).to_dict())
 
     return await server.work(work)

@@ -107,7 +107,7 @@ def _add(server: Server, name: str, place: Path, source: Any, row_key: str | Non
         registered = server.samples.add(name, "upload", str(place), row_key)
         is_registered = True
     except OSError:
-        raise SampleUnavailable("the file could not be stored here: the disk may be full") from None
+        raise SampleUnavailable("the file could not be stored on the server; its disk may be full") from None
     finally:
         if not is_registered:
             place.unlink(missing_ok=True)

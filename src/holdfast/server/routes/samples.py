@@ -111,14 +111,14 @@ async def save(server: Server, request: Request, place: Path) -> None:
             file.flush()
             await server.work(os.fsync, file.fileno())  # a large file takes seconds, in which others are answered
     except OSError:
-        raise SampleUnavailable("the file could not be stored here: the disk may be full") from None
+        raise SampleUnavailable("the file could not be stored on the server; its disk may be full") from None
     if not size:
-        raise InvalidParameter("the body must be the file, and it is empty")
+        raise InvalidParameter("the body of the request must be the content of the file, and it is empty")
 
 
 def _register(server: Server, body: shapes.RegisterSample) -> dict[str, Any]:
     if (body.path is None) == (body.source is None):
-        raise InvalidParameter("path or source must be given, and not both")
+        raise InvalidParameter("either path or source must be given, and not both")
     schema = None if body.columns is None else {"columns": body.columns}
     if body.path is not None:
         return server.samples.add(body.name, "path", body.path, body.row_key, schema)

@@ -125,7 +125,7 @@ def with_uneven_trees() -> bytes:
         (changed(training_info=[onnx.TrainingInfoProto()]), "no functions of its own and no training information"),
         (with_a_graph_inside(), "no graphs inside its nodes"),
         (with_sparse_external_data(), "external data"),
-        (with_uneven_trees(), "trees whose lists are as long as each other"),
+        (with_uneven_trees(), "trees whose lists of attributes have the same length"),
     ],
     ids=["nodes", "functions", "training", "graph", "sparse", "trees"],
 )
@@ -138,7 +138,7 @@ def test_models_that_are_refused_by_their_form(content: bytes, said: str) -> Non
 def test_a_sample_of_keys_and_labels_has_nothing_for_a_model_to_see() -> None:
     sample = hf.data.table({"id": [1, 2], "y": [True, False]})
     board = hf.guard.Board("b", key="id", label="y", metric="brier", models=True)
-    with pytest.raises(InvalidParameter, match="this data set has no column that a model may see"):
+    with pytest.raises(InvalidParameter, match="this data set has no column that a model may use"):
         Model(linear(), sample.schema, 2, hf.guard.Policy(questions=5, boards=[board]))
 
 

@@ -83,17 +83,20 @@ def admitted(content: bytes) -> tuple[bytes, int]:
     try:
         model = onnx.ModelProto.FromString(content)
     except Exception:  # the parser's own errors
-        raise InvalidParameter("the model must be an ONNX file, and cannot be read") from None
+        raise InvalidParameter("the model must be an ONNX file, and this file cannot be read as one") from None
     graph = model.graph
     if not graph.node or not graph.output:
         raise InvalidParameter("the model must be an ONNX file with a graph that has nodes and outputs")
     if len(graph.node) > MOST_NODES:
         raise InvalidParameter(f"the model must have at most {MOST_NODES} nodes, got {len(graph.node)}")
     if model.functions or model.training_info:
-        raise InvalidParameter("the model must have no functions of its own and no training information: inline them")
+        raise InvalidParameter(
+            "the model must have no functions of its own and no training information; export it with its functions "
+            "inlined"
+        )
     for tensor in _tensors(graph):
         if tensor.external_data or tensor.data_location:
-            raise InvalidParameter("the model must hold its weights itself: external data are not read")
+            raise InvalidParameter("the model must contain its weights, because external data files are not read")
     for node in graph.node:
         _check_node(node)
     depends = _check_shapes(graph)
@@ -107,9 +110,13 @@ def _check_node(node: Any) -> None:
     domain = "" if node.domain in STANDARD else node.domain
     if node.op_type not in ALLOWED.get(domain, ()):
         where = f" of {_shown(domain)}" if domain else ""
-        raise InvalidParameter(f"the model must use operators that are allowed here, got {_shown(node.op_type)}{where}")
+        raise InvalidParameter(
+            f"the model must use only operators that this leaderboard allows, got {_shown(node.op_type)}{where}"
+        )
     if node.op_type == "Dropout" and len(node.input) > 2 and node.input[2]:  # in training it draws at random
-        raise InvalidParameter("the model must be exported for inference: a Dropout has an input for training")
+        raise InvalidParameter(
+            "the model must be exported for inference, and it has a Dropout with an input for training"
+        )
     for attribute in node.attribute:
         if attribute.HasField("g") or attribute.graphs:
             raise InvalidParameter("the model must have no graphs inside its nodes")
@@ -139,12 +146,14 @@ def _check_shapes(graph: Any) -> set[str]:
     seen = of_the_row | held | {""}
     for node in graph.node:
         if not set(node.input) <= seen:
-            raise InvalidParameter("the model must have its nodes in order, each after those it takes from")
+            raise InvalidParameter("the model must have its nodes in order, each after the nodes whose outputs it uses")
         seen.update(node.output)
         depends = [name in of_the_row for name in node.input]
         for place in SHAPE_INPUTS.get(node.op_type, ()):
             if place < len(depends) and depends[place]:
-                raise InvalidParameter(f"the model must not make the shape of a {node.op_type} depend on the row")
+                raise InvalidParameter(
+                    f"the model must not have a {node.op_type} whose output shape depends on the values of a row"
+                )
         if any(depends) and node.op_type not in SHAPES_ONLY:
             of_the_row.update(name for name in node.output if name)
     return of_the_row
@@ -166,8 +175,8 @@ def _check_divisions(model: Any, of_the_row: set[str]) -> None:
     for node in dividing:
         if any(types.get(name) not in floats for name in node.input):
             raise InvalidParameter(
-                f"the model must not use {node.op_type} on whole numbers of a row, which may end its process; cast "
-                "them to floating-point numbers first"
+                f"the model must not use {node.op_type} on whole numbers of a row, because a division of whole "
+                "numbers can end its process; cast the numbers to floating-point first"
             )
 
 
@@ -191,7 +200,10 @@ def _types(model: Any) -> dict[str, int]:
                         plain.graph.value_info.append(value)
         graph = onnx.shape_inference.infer_shapes(plain).graph
     except Exception:  # of the library: many kinds, without a common one
-        raise InvalidParameter("the model must have types that can be inferred, because it divides") from None
+        raise InvalidParameter(
+            "the model must have types that ONNX can infer, because it has divisions, whose inputs must not be whole "
+            "numbers"
+        ) from None
     types = {one.name: one.type.tensor_type.elem_type for one in (*graph.value_info, *graph.input, *graph.output)}
     return types | {one.name: one.data_type for one in graph.initializer}
 
@@ -202,7 +214,7 @@ def _longest_walk(node: Any) -> int:
     trees, nodes = given.get("nodes_treeids", []), given.get("nodes_nodeids", [])
     true, false = given.get("nodes_truenodeids", []), given.get("nodes_falsenodeids", [])
     if not len(trees) == len(nodes) == len(true) == len(false):
-        raise InvalidParameter("the model must have trees whose lists are as long as each other")
+        raise InvalidParameter("the model must have decision trees whose lists of attributes have the same length")
     modes = next((list(one.strings) for one in node.attribute if one.name == "nodes_modes"), [])
     below: dict[tuple[int, int], tuple[int, ...]] = {}
     for i, name in enumerate(zip(trees, nodes, strict=True)):
@@ -215,7 +227,7 @@ def _longest_walk(node: Any) -> int:
     for (tree, _), steps in depth.items():
         deepest[tree] = max(deepest.get(tree, 0), steps)
     if max(deepest.values(), default=0) > DEEPEST:
-        raise InvalidParameter(f"the model must have trees at most {DEEPEST} steps deep")
+        raise InvalidParameter(f"the model must have decision trees that are at most {DEEPEST} levels deep")
     return sum(deepest.values())
 
 
@@ -236,7 +248,9 @@ def _measure(
             continue
         above.add(name)
         if any(child in above for child in open_):
-            raise InvalidParameter("the model must have trees that end: one leads back to itself")
+            raise InvalidParameter(
+                "the model must have decision trees without cycles, and in one of its trees a node leads back to itself"
+            )
         waiting += open_
 
 

@@ -96,17 +96,18 @@ def _tried(session: Any, wanted: Any, walk: int) -> dict[str, Any]:
         except Exception as error:  # of the runtime: on one made-up row it is no matter, on all of them it is
             first = first or words(error)
     if not answered:
-        raise InvalidParameter(f"the model gives no prediction for any row: {first}")
+        raise InvalidParameter(f"the model gave no prediction for any made-up row on which it was tried: {first}")
     if sandbox.address_space()[1] - loaded > wanted.memory * _ROW_MEMORY:
         raise InvalidParameter(
-            f"the model must take less memory: {int(wanted.memory * _ROW_MEMORY) >> 20} MB are allowed for one row"
+            f"the model must use less memory; at most {int(wanted.memory * _ROW_MEMORY) >> 20} MB are allowed for one "
+            "row"
         )
     row = (time.perf_counter() - begun) / _TRIED + walk * _STEP
     most = wanted.seconds * _SHARE
     if row * wanted.rows > most:
         raise InvalidParameter(
-            f"the model must take less time: {wanted.rows:,} rows would take {row * wanted.rows:.1f} s, and {most:g} s "
-            "are allowed"
+            f"the model must be faster: {wanted.rows:,} rows would take {row * wanted.rows:.1f} s, and at most "
+            f"{most:g} s are allowed"
         )
     return {"seconds": row * wanted.rows}
 

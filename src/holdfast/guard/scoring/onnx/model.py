@@ -116,7 +116,8 @@ def try_model(model: bytes, told: Wanted) -> Tried:
     if done.status in (None, -_OUT_OF_TIME):
         raise InvalidParameter(f"the model must take less than {told.seconds:g} s on a few made-up rows, and does not")
     raise InvalidParameter(
-        f"the model ended its process on made-up rows: it crashes, or takes more than {told.memory >> 20} MB"
+        "the model ended its process when it was tried on made-up rows: it crashes, or it uses more than "
+        f"{told.memory >> 20} MB of memory"
     )
 
 
@@ -209,11 +210,11 @@ class Model(Making):
     ) -> None:
         limits = limits or Limits()
         if not 0 < len(content) <= limits.size:
-            raise InvalidParameter(f"the model must have 1 to {limits.size} bytes, got {len(content)}")
+            raise InvalidParameter(f"the model must be a file of 1 to {limits.size} bytes, got {len(content)}")
         hidden = {name for board in policy.boards or () for name in (board.key, board.label)}
         features = packing.features_of(schema, hidden)
         if not features:
-            raise InvalidParameter("this data set has no column that a model may see")
+            raise InvalidParameter("this data set has no column that a model may use")
         self._content = content
         self._told = wanted(features, n, output=output, place=place, limits=limits)
         which = to_canonical_json({"output": output, "place": place}).encode()

@@ -54,7 +54,7 @@ class Session:
         self._inputs = self._laid_out()
         names = [one.name for one in self._session.get_outputs()]
         if wanted.output is not None and wanted.output not in names:
-            raise InvalidParameter(f"output must be one that the model has: {', '.join(names)[:200]}")
+            raise InvalidParameter(f"output must be the name of one of the model's outputs: {', '.join(names)[:200]}")
         self._output = names[0] if wanted.output is None else wanted.output
 
     def _laid_out(self) -> list[tuple[str, Any, list[str]]]:
@@ -65,8 +65,8 @@ class Session:
         whole = len(given) == 1 and (len(features) > 1 or given[0].name not in features)
         if not whole and {one.name for one in given} - set(features):
             raise InvalidParameter(
-                f"the model must have one input of {len(features)} columns, or inputs named as columns are: "
-                f"{', '.join(features)[:400]}"
+                f"the model must have either one input with {len(features)} columns, or inputs with the names of "
+                f"columns: {', '.join(features)[:400]}"
             )
         found = []
         for one in given:
@@ -74,21 +74,29 @@ class Session:
             texts = [name for name in columns if features[name] == "text"]
             if one.type == _TEXT:
                 if len(texts) < len(columns):
-                    raise InvalidParameter("the model must take columns of numbers as numbers")
+                    raise InvalidParameter("the model must take columns of numbers as numbers, and not as texts")
                 kind: Any = object
             elif one.type not in _NUMBERS:
-                raise InvalidParameter("the model must take numbers of 32 or 64 bits, truth values, or texts")
+                raise InvalidParameter(
+                    "the model must have inputs of numbers with 32 or 64 bits, truth values, or texts"
+                )
             elif texts:
                 raise InvalidParameter(
-                    f"the model must take texts as texts, each column in an input of its own: {', '.join(texts)[:200]}"
+                    "the model must have a separate input of texts for each of these text columns: "
+                    f"{', '.join(texts)[:200]}"
                 )
             else:
                 kind = _NUMBERS[one.type]
             shape = list(one.shape)
             if len(shape) != 2 or (shape[0] not in (None, 1) and not isinstance(shape[0], str)):
-                raise InvalidParameter("the model must take a batch of rows: inputs of two dimensions, the first open")
+                raise InvalidParameter(
+                    "the model must take batches of rows: each input must have two dimensions, and the first (the "
+                    "number of rows) must not be fixed"
+                )
             if isinstance(shape[1], int) and shape[1] != len(columns):
-                raise InvalidParameter(f"the model must take {len(columns)} columns in an input, and takes {shape[1]}")
+                raise InvalidParameter(
+                    f"the model must have an input with {len(columns)} columns, and its input has {shape[1]}"
+                )
             found.append((one.name, kind, columns))
         return found
 
@@ -125,15 +133,18 @@ class Session:
     def _scalar(self, found: Any) -> Prediction:
         flat = np.asarray(found)
         if flat.dtype == object and flat.size and not isinstance(flat.reshape(-1)[0], str):
-            raise InvalidParameter("the output must be a tensor; name another one")
+            raise InvalidParameter("the output must be a tensor, and this one is not; give the name of another output")
         flat = flat.reshape(-1)
         place = self._wanted.place
         if place is None and flat.size != 1:
             raise InvalidParameter(
-                f"the output {self._output!r:.60} must have one value per row, and has {flat.size}; entry says which"
+                f"the output {self._output!r:.60} must have one value per row, and has {flat.size}; give entry, the "
+                "position of the value to use"
             )
         if place is not None and not -flat.size <= place < flat.size:
-            raise InvalidParameter(f"entry must be below the number of values per row, {flat.size}")
+            raise InvalidParameter(
+                f"entry must be a position below {flat.size}, the number of values per row of this output"
+            )
         value = flat[0 if place is None else place]
         if isinstance(value, str):
             return value if len(value) <= LONGEST and "\0" not in value else None

@@ -76,7 +76,9 @@ class Outbound(httpx.BaseTransport):
         except (httpx.TransportError, OSError) as error:
             raise Unavailable(type(error).__name__) from None
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise Unavailable("it compresses its answers, which could expand into anything")
+            raise Unavailable(
+                "the identity provider compresses its answers, and this server reads only uncompressed ones"
+            )
         return httpx.Response(response.status_code, headers=response.headers, content=body, request=request)
 
     def check(self, address: str) -> str:
@@ -84,9 +86,9 @@ class Outbound(httpx.BaseTransport):
         try:
             secure_address("address", address.partition("?")[0])
         except ValueError:
-            raise Unavailable("it names an address that is not encrypted") from None
+            raise Unavailable("the identity provider gives an address that does not begin with https://") from None
         if origin(address) not in self._origins:
-            raise Unavailable("it names another host, which oidc_hosts does not allow")
+            raise Unavailable("the identity provider gives an address on another host, which oidc_hosts does not allow")
         return address
 
     def _read(self, response: httpx.Response, end: float) -> bytes:
@@ -94,9 +96,9 @@ class Outbound(httpx.BaseTransport):
         for part in response.iter_raw():
             size += len(part)
             if size > MOST_BYTES:
-                raise Unavailable("it answers with too much")
+                raise Unavailable("the identity provider's answer is too large")
             if time.monotonic() > end:
-                raise Unavailable("it answers too slowly")
+                raise Unavailable("the identity provider answers too slowly")
             parts.append(part)
         return b"".join(parts)
 
@@ -198,7 +200,7 @@ class Provider:
         """Return an address of the document, at one of the issuer's hosts."""
         address = self.known().document.get(name)
         if not isinstance(address, str):
-            raise Unavailable(f"its document has no {name}")
+            raise Unavailable(f"the identity provider's configuration document has no {name}")
         return self.outbound.check(address)
 
     def post(self, address: str, form: str, client: tuple[str, str] | None) -> tuple[int, bytes]:
@@ -228,20 +230,20 @@ class Provider:
     def _fetch(self) -> Known:
         document = self._object(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
         if document.get("issuer") != self.issuer:
-            raise Unavailable("its document names another issuer")
+            raise Unavailable("the identity provider's configuration document is of another issuer than oidc_issuer")
         place = document.get("jwks_uri")
         if not isinstance(place, str):
-            raise Unavailable("its document has no jwks_uri")
+            raise Unavailable("the identity provider's configuration document has no jwks_uri")
         keys = self._object(place).get("keys")
         if not isinstance(keys, list) or len(keys) > _MOST_KEYS:
-            raise Unavailable("its key set cannot be used")
+            raise Unavailable("the identity provider's set of keys cannot be used")
         read = tuple(public_key for public_key in map(published, keys) if public_key is not None)
         return Known(document, read, self._clock())
 
     def _object(self, address: str) -> dict[str, Any]:
         response = self._http.get(address)
         if response.status_code != 200:
-            raise Unavailable(f"it answers with status {response.status_code}")
+            raise Unavailable(f"the identity provider answers with status {response.status_code}")
         return json_object(response.content)
 
 
@@ -250,9 +252,9 @@ def json_object(content: bytes) -> dict[str, Any]:
     try:
         members = strict_loads(content)
     except Problem:
-        raise Unavailable("it answers with what is no JSON") from None
+        raise Unavailable("the identity provider's answer is not JSON") from None
     if not isinstance(members, dict):
-        raise Unavailable("it answers with what is no JSON object")
+        raise Unavailable("the identity provider's answer is JSON, but not an object")
     return members
 
 

@@ -145,7 +145,9 @@ class Oidc:
         self.login: Login | None = None
         if settings.oidc_client_id is not None:
             if key is None:
-                raise InvalidParameter("oidc_client_id needs a signing key, which seals sign-ins: give `--signing-key`")
+                raise InvalidParameter(
+                    "oidc_client_id needs a signing key, with which sign-ins are protected; give `--signing-key`"
+                )
             assert settings.public_url is not None
             base = bytes.fromhex(key.sign(_DOMAIN))
             self.login = Login(settings, settings.public_url, self.provider, base)

@@ -65,28 +65,35 @@ def check_oidc(settings: OidcSettings, public_url: str | None) -> None:
     if settings.oidc_issuer is None:
         idle = [name for name in fields if getattr(settings, name) != fields[name].get_default()]
         if idle:
-            raise ValueError(f"{idle[0]} does nothing without oidc_issuer")
+            raise ValueError(
+                f"{idle[0]} must be left out unless oidc_issuer is given, because it has no effect without it"
+            )
         return
     secure_address("oidc_issuer", settings.oidc_issuer)
     if settings.oidc_client_id is None:
         idle = [name for name in _OF_LOGIN if getattr(settings, name) != fields[name].get_default()]
         if idle:
-            raise ValueError(f"{idle[0]} does nothing without oidc_client_id")
+            raise ValueError(
+                f"{idle[0]} must be left out unless oidc_client_id is given, because it has no effect without it"
+            )
         if not settings.oidc_audience:
-            raise ValueError("oidc_issuer needs oidc_audience, oidc_client_id or both")
+            raise ValueError("oidc_issuer must be given together with oidc_audience, with oidc_client_id, or with both")
     elif public_url is None:
-        raise ValueError("oidc_client_id needs public_url: browsers are sent back there, and nowhere else")
+        raise ValueError(
+            "oidc_client_id must be given together with public_url, the address to which browsers return after a "
+            "sign-in"
+        )
     else:
         secure_address("public_url", public_url)
     for role in ("steward", "analyst"):
         claim, value = getattr(settings, f"oidc_{role}_claim"), getattr(settings, f"oidc_{role}_value")
         if bool(claim) != bool(value):
-            raise ValueError(f"oidc_{role}_claim and oidc_{role}_value go together")
+            raise ValueError(f"oidc_{role}_claim and oidc_{role}_value must both be given, or neither of them")
     wrong = [name for name in settings.oidc_algorithms if name not in ALGORITHMS]
     if wrong:
-        raise ValueError(f"oidc_algorithms must be among {', '.join(ALGORITHMS)}")
+        raise ValueError(f"oidc_algorithms must be a list out of {', '.join(ALGORITHMS)}")
     if "openid" not in settings.oidc_scope.split():
-        raise ValueError("oidc_scope must have openid in it")
+        raise ValueError("oidc_scope must contain the word openid")
 
 
 def secure_address(name: str, text: str) -> None:
@@ -98,7 +105,7 @@ def secure_address(name: str, text: str) -> None:
     >>> secure_address("oidc_issuer", "http://login.example.org")
     Traceback (most recent call last):
     ...
-    ValueError: oidc_issuer must begin with https://, or be on this machine
+    ValueError: oidc_issuer must begin with https://, unless it is an address of this machine
     """
     try:
         parts = urlsplit(text)
@@ -108,7 +115,7 @@ def secure_address(name: str, text: str) -> None:
     if not host or parts.scheme not in ("http", "https") or parts.username or parts.query or parts.fragment:
         raise ValueError(f"{name} must be an address such as https://login.example.org")
     if parts.scheme == "http" and not is_local(host):
-        raise ValueError(f"{name} must begin with https://, or be on this machine")
+        raise ValueError(f"{name} must begin with https://, unless it is an address of this machine")
 
 
 def is_local(host: str) -> bool:

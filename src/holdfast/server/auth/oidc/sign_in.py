@@ -95,14 +95,14 @@ def check_claims(
     """Refuse a token that is another issuer's, for somebody else, too early, over, or no way in at all."""
     moment, leeway = time.time() if now is None else now, settings.oidc_leeway
     if claims.get("iss") != settings.oidc_issuer:
-        raise refused("another issuer made it")
+        raise refused("it was made by another issuer than oidc_issuer")
     if not audiences(claims) & set(audience):
-        raise refused("it is for another audience")
+        raise refused("it was made for another audience than this server")
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= 255:
         raise refused("it names nobody")
     if "events" in claims or "cnf" in claims:
-        raise refused("it is not made to be shown by whoever holds it")
+        raise refused("it is not a bearer token, so it is not valid merely because somebody presents it")
     issued, ends = _moment(claims, "iat"), _moment(claims, "exp")
     if issued > moment + leeway or ("nbf" in claims and _moment(claims, "nbf") > moment + leeway):
         raise refused("it is not valid yet")
@@ -113,20 +113,20 @@ def check_claims(
 def check_life(claims: dict[str, Any], settings: OidcSettings) -> None:
     """Refuse a token that lives too long: until it ends, only a block here can stop it."""
     if _moment(claims, "exp") - _moment(claims, "iat") > settings.oidc_max_seconds:
-        raise refused(f"it lives longer than {settings.oidc_max_seconds} seconds")
+        raise refused(f"it is valid for longer than the {settings.oidc_max_seconds} seconds that this server allows")
 
 
 def check_login(claims: dict[str, Any], settings: OidcSettings, nonce: str, begun: float) -> None:
     """Refuse an ID token that does not belong to this sign-in."""
     claimed = claims.get("nonce")
     if not isinstance(claimed, str) or not hmac.compare_digest(claimed.encode(), nonce.encode()):
-        raise refused("it belongs to another sign-in")
+        raise refused("it was made for another sign-in than this one")
     if len(audiences(claims)) > 1 and claims.get("azp") is None:
-        raise refused("it is for several and does not say whom it was made for")
+        raise refused("it names several audiences and does not say for which of them it was made")
     if claims.get("azp", settings.oidc_client_id) != settings.oidc_client_id:
-        raise refused("it was made for another")
+        raise refused("it was made for another client than this server")
     if _moment(claims, "iat") < begun - settings.oidc_leeway:
-        raise refused("it is older than this sign-in")
+        raise refused("it was made before this sign-in began")
 
 
 def audiences(claims: dict[str, Any]) -> set[str]:
@@ -165,7 +165,7 @@ def _header(text: str) -> dict[str, Any]:
 def _moment(claims: dict[str, Any], name: str) -> float:
     value = claims.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e12:
-        raise refused(f"its {name} is missing or no time")
+        raise refused(f"its field {name} is missing or is not a time")
     return float(value)
 
 
@@ -258,10 +258,10 @@ class Login:
         if status in (400, 401):
             raise Problem("forbidden", "your identity provider refused this sign-in; begin again")
         if status != 200:
-            raise Unavailable(f"its token endpoint answers with status {status}")
+            raise Unavailable(f"the identity provider's token endpoint answers with status {status}")
         token = json_object(content).get("id_token")
         if not isinstance(token, str):
-            raise Unavailable("its answer has no id_token")
+            raise Unavailable("the identity provider's answer has no id_token")
         return token
 
     def _use(self, state: str) -> None:
@@ -292,7 +292,7 @@ def _read(path: Path | None) -> str | None:
     try:
         secret = path.read_text().strip()
     except (OSError, UnicodeDecodeError):
-        raise HoldfastError("oidc_client_secret_file cannot be read") from None
+        raise HoldfastError("the file that oidc_client_secret_file names cannot be read") from None
     if not secret:
-        raise HoldfastError("oidc_client_secret_file is empty")
+        raise HoldfastError("the file that oidc_client_secret_file names is empty")
     return secret

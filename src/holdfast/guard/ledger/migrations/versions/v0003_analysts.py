@@ -26,4 +26,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Refused: a ledger is append-only."""
-    raise LedgerConflict("a ledger is append-only: its tables are not taken away again")
+    raise LedgerConflict(
+        "this migration cannot be reversed, because a ledger is append-only and its tables are never removed"
+    )
