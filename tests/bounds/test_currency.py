@@ -45,9 +45,9 @@ def test_composition_of_numbers() -> None:
 
 def test_currencies_do_not_mix() -> None:
     transfer = Transfer(4.0, 0.0, "any")
-    with pytest.raises(InvalidParameter, match="one currency"):
+    with pytest.raises(InvalidParameter, match="all be MaxInformation or all be Transfer"):
         compose(LOOK, transfer)  # type: ignore[type-var]
-    with pytest.raises(InvalidParameter, match="one currency"):
+    with pytest.raises(InvalidParameter, match="all be MaxInformation or all be Transfer"):
         transfer.then(LOOK)  # type: ignore[arg-type]
     assert isinstance(LOOK.as_transfer().then(transfer), Transfer)
     assert LOOK.as_transfer() != LOOK

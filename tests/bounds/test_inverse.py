@@ -66,7 +66,7 @@ def test_agrees_with_inverses_derived_by_hand(solved: dict[str, Any], by_hand: A
 def test_what_cannot_be_solved_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="for_ must be"):
         solve("composition.zcdp-to-dp", for_="method", target=1.0, rho=0.1, delta=1e-6)
-    with pytest.raises(InvalidParameter, match="rho is what"):
+    with pytest.raises(InvalidParameter, match="rho was given"):
         solve("composition.zcdp-to-dp", for_="rho", target=1.0, rho=0.1, delta=1e-6)
     with pytest.raises(InvalidParameter, match="theorem must be"):
         solve(math.sqrt, for_="x", target=1.0)

@@ -34,7 +34,7 @@ from holdfast.errors import InvalidParameter
         (lambda: pair((1.0, 0.1), (1.0, 0.1), every_law=1), "every_law must be True or False"),  # type: ignore[arg-type]
         (
             lambda: posterior_shift_rows(1000, 1e-9, 0.05),
-            r"half_width must be large enough for fewer than 10\*\*18 rows",
+            r"half_width is 1e-09, which 10\*\*18 rows do not reach",
         ),
         (lambda: algorithm_1_epsilon(10, 0.01, 0, sensitivity=0.1), "n must be a whole number, at least 1"),
     ],

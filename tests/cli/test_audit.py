@@ -180,7 +180,7 @@ def test_a_command_that_is_not_found_says_where_it_ran(people: Path, capsys: pyt
 def test_a_release_that_is_no_table_is_said_to_be_none(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _ = _audit(people, *FAST, "--curator", "count")
     assert status == 3
-    assert "the report is not a table of rows" in capsys.readouterr().out
+    assert "a report that is a table of rows" in capsys.readouterr().out
     status, page = _audit(people, "--curator", "shuffled-column", "--with", "column=sex", "--splits", "8")
     assert status == 0
     assert _numbers(page)["setting"]["lenses"] == "everything released (sex)"
@@ -208,8 +208,8 @@ def test_a_hanging_learner_is_ended(people: Path, monkeypatch: pytest.MonkeyPatc
         (["--by", "race"], "column 'race' is not in the table"),
         (["--group", "old: years > 60"], "column 'years' is not in the table"),
         (["--group", "old"], "column 'old' is not in the table"),
-        (["--lens", "a=age,ill"], "shows the target column"),
-        (["--target", "ill"], "a condition must be true or false of each row"),
+        (["--lens", "a=age,ill"], "must not show the target column"),
+        (["--target", "ill"], "a condition must be true or false for each row"),
         (["--target", "illness=1"], "column 'illness' is not in the table"),
         (["--curator", "nothing"], "--curator must be one of clear"),
         (["--curator", "cp {train} x"], "{release}"),

@@ -102,7 +102,7 @@ def _refused(people: Path, capsys: pytest.CaptureFixture[str], words: list[str])
         (["--curator", "noisy-histogram", *PRIVATE, "--domain", "age=,"], "--domain must be NAME=VALUE, got 'age=,'"),
         (["--curator", "noisy-histogram", *PRIVATE, "--domain", "sex=3"], "--domain must be given once for each name"),
         (["--curator", "noisy-histogram", *PRIVATE, "--domain", "pay=1"], "--domain: column 'pay' is not in the table"),
-        (["--curator", "noisy-marginals", *PRIVATE, "--with", "marginals=sex+sex"], "marginals must name each column"),
+        (["--curator", "noisy-marginals", *PRIVATE, "--with", "marginals=sex+sex"], "must name a column only once"),
     ],
 )
 def test_a_wrong_value_is_refused_by_the_name_of_its_option(

@@ -64,7 +64,7 @@ def test_wrong_files_and_addresses(
     monkeypatch.setenv("HOLDFAST_TOKEN", live.steward_token)
     (tmp_path / "x.json").write_bytes(file_of(alpha=7))
     assert run(["report", "upload", live.url, str(tmp_path / "x.json")]) == 2
-    assert "alpha must be from" in capsys.readouterr().err
+    assert "alpha must be a number from" in capsys.readouterr().err
     assert run(["report", "upload", "ledger.db", str(tmp_path / "x.json")]) == 2
     assert run(["report", "upload", live.url, str(tmp_path / "no.json")]) == 1
     with hf.connect(live.url, live.steward_token) as steward:

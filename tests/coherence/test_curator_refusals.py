@@ -67,9 +67,9 @@ class TestPrivateRefusals:
     @pytest.mark.parametrize(
         ("marginals", "options", "words"),
         [
-            ([], {}, "marginals must name at least one column each"),
-            ([()], {}, "marginals must name at least one column each"),
-            ([("age", "age")], {}, "marginals must name each column once, got 'age' \\+ 'age'"),
+            ([], {}, "each of the marginals must name at least one column"),
+            ([()], {}, "each of the marginals must name at least one column"),
+            ([("age", "age")], {}, "each of the marginals must name a column only once, got 'age' \\+ 'age'"),
             ([("pay",)], {}, "domains must declare the values of column 'pay'"),
             ([("age",)], {"release": "rows"}, "release must be one of table, counts, got 'rows'"),
             ([("age",)], {"epsilon": 0}, "epsilon must be"),
@@ -82,9 +82,9 @@ class TestPrivateRefusals:
     def test_counts_that_were_not_released_teach_nothing(self):
         report = cur.NoisyMarginals(DOMAINS, [("ill", "age")], None, release="counts")(HALF, rng())
         assert repr(report) == "Marginals(ill x age)"
-        with pytest.raises(InvalidParameter, match="the report has no counts of 'ill' by 'pay'"):
+        with pytest.raises(InvalidParameter, match="the report has no counts of the target 'ill' by column 'pay'"):
             report.naive_bayes(Lens("x", ("pay",)), ILL, 1.0)
-        with pytest.raises(InvalidParameter, match="this learner predicts a target, and the audit has none"):
+        with pytest.raises(InvalidParameter, match="this learner predicts a target, but the audit has no target"):
             report.naive_bayes(Lens("x", ("age",)), None, 1.0)
 
     def test_a_marginal_that_adds_no_column_is_passed_over(self):

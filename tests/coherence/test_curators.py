@@ -61,7 +61,7 @@ class TestShell:
     @pytest.mark.parametrize(
         ("command", "text"),
         [
-            ("echo no memory; exit 3; : {train} {release}", "ended with status 3"),
+            ("echo no memory; exit 3; : {train} {release}", "ended with exit status 3"),
             ("kill -SEGV $$; : {train} {release}", "status -11"),
             ("true {train} {release}", "wrote no release"),
             ("head -1 {train} > {release}", "has no rows"),
@@ -218,7 +218,7 @@ class TestPrivate:
             cur.NoisyMarginals(self.domains, ["x"], 1)
         with pytest.raises(InvalidParameter, match="too large"):
             cur.NoisyHistogram({c: range(100) for c in "abcd"}, 1)
-        with pytest.raises(InvalidParameter, match="hold the target"):
+        with pytest.raises(InvalidParameter, match="declare the target"):
             cur.PrivateNaiveBayes("x", self.domains, 1)
 
 
@@ -239,7 +239,7 @@ def test_libraries_that_are_not_there_and_one_that_is(monkeypatch):
     with pytest.raises(InvalidParameter, match="library must be one of"):
         cur.Library("magic", "x")
     if "synthcity" not in cur.installed():
-        with pytest.raises(NotInstalled, match="not installed: no module 'synthcity'"):
+        with pytest.raises(NotInstalled, match="not installed: Python finds no module 'synthcity'"):
             cur.Library("synthcity", "adsgan")(HALF, rng())
 
     class Model:
@@ -325,7 +325,7 @@ class TestLearners:
                 lambda: lrn.tabular.Estimator("sklearn.svm.SVC", options={"depth": 3}).fresh(),
                 "estimator 'sklearn.svm.SVC' cannot be made with these options",
             ),
-            (lambda: lrn.Linkage()(HALF, TestLearners.lens, None), "this learner predicts a target, and the audit has"),
+            (lambda: lrn.Linkage()(HALF, TestLearners.lens, None), "this learner predicts a target, but the audit has"),
             (
                 lambda: lrn.Linkage()(HALF, TestLearners.lens, Target("ill = 1", not_applicable="ill in (0, 1)")),
                 "the report has no row that the target applies to",
@@ -336,11 +336,11 @@ class TestLearners:
             ),
             (
                 lambda: lrn.attackers.Given({"street": [0.5]}).for_rows(np.arange(1), TestLearners.lens),
-                "predictions for lens 'all' were not given",
+                "no predictions were given for lens 'all'",
             ),
             (
                 lambda: lrn.attackers.Given([0.5]).for_rows(np.arange(2), TestLearners.lens),
-                "predictions given must be one number for each row of the data",
+                "predictions must be a list of one number for each row of the data",
             ),
         ],
     )

@@ -197,7 +197,7 @@ def test_the_largest_whole_numbers_fit(n):
 
 def test_what_is_refused():
     h, inside = [0.0, 0.5], np.array([True, False])
-    with pytest.raises(InvalidParameter, match="inside must be one truth value"):
+    with pytest.raises(InvalidParameter, match="inside must be an array with True or False"):
         group_distances(h, [1, 0], np.ones((1, 2), bool))
     with pytest.raises(InvalidParameter, match="group 1 does not"):
         group_distances(h, inside, [np.ones(2, bool), np.ones(3, bool)])
@@ -207,7 +207,7 @@ def test_what_is_refused():
         group_distances(h, inside, Partition(np.array([0, 1], np.int32), 1))
     with pytest.raises(InvalidParameter, match="at least 0"):
         group_distances(h, inside, np.ones((1, 2), bool), weights=[-1, 1])
-    with pytest.raises(InvalidParameter, match="positive sum"):
+    with pytest.raises(InvalidParameter, match="a sum above 0"):
         wasserstein([0], [1], [0], [1])
     with pytest.raises(InvalidParameter, match="at least one number"):
         wasserstein([], [1])

@@ -191,7 +191,7 @@ def test_missing_targets_are_never_left_out_or_counted_without_a_word():
         assert target.applies(table).all()
         assert int(target.truth(table).sum()) == rows
     assert prepare(Audit(data, cur.Clear(), lrn.Linkage(), replace(ILL, where_present=True))).rows.min() >= 50
-    with pytest.raises(InvalidParameter, match="cannot both be given"):
+    with pytest.raises(InvalidParameter, match="must not both be given"):
         replace(ILL, where_present=True, null_as=True)
 
 
@@ -218,7 +218,7 @@ def test_a_masked_lens_hides_the_other_columns_when_predicting():
 def test_an_audit_of_a_row_or_none_is_refused():
     for ill in ([1, 9], [9, 9]):
         data = {"key": np.arange(2), "ill": np.array(ill)}
-        with pytest.raises(InvalidParameter, match=r"must be true of some rows|at least 2 rows that the"):
+        with pytest.raises(InvalidParameter, match=r"must be true of some rows|at least 2 rows to which the"):
             run(Audit(data, cur.Clear(), "constant", Target("ill = 1", not_applicable="ill = 9"), splits=1))
-    with pytest.raises(InvalidParameter, match="data must have at least 2 rows that the target applies to, got 1"):
+    with pytest.raises(InvalidParameter, match="data must have at least 2 rows to which the target applies, got 1"):
         run(Audit({"key": np.arange(1)}, cur.Clear(), "membership", splits=1))

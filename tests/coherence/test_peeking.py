@@ -107,7 +107,7 @@ class TestPeeking:
 
         trials = run(Audit(people(), cur.Clear(), {"x": learner}, ILL, splits=2))
         assert {f.kind for f in trials.failures} == {"peeked"}
-        assert "rows predicted with it" in trials.failures[0].message
+        assert "rows that are predicted with it" in trials.failures[0].message
 
 
 def test_a_copy_of_the_data_in_another_form_is_noticed():

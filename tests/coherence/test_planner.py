@@ -167,7 +167,7 @@ def test_what_filters_promise() -> None:
 @pytest.mark.parametrize("ask", [promised, lambda budget: released(budget, 500_000, 0.05, 10)])
 def test_an_individual_filter_is_refused_because_its_neighbours_are_others(ask: Callable[[Any], object]) -> None:
     budget = IndividualFilter(rows=100, budget=0.01)
-    with pytest.raises(GuaranteeUnavailable, match=r"guarantees add/remove privacy, but coherence needs replace-one"):
+    with pytest.raises(GuaranteeUnavailable, match=r"guarantees privacy for adding or removing a row, but coherence"):
         ask(budget)
 
 

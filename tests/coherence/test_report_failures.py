@@ -101,7 +101,7 @@ class TestPeeking:
 
         report = _report(_trials({"fits": learner}))
         assert report.verdict.exit_status == 3
-        assert "rows predicted with it" in html(report)
+        assert "rows that are predicted with it" in html(report)
         assert report.offenders == ()
 
     def test_a_learner_that_holds_the_data_is_refused_before_anything_runs(self) -> None:

@@ -84,11 +84,11 @@ def test_single_shot_and_its_limits():
     assert trials.inside.sum() == 250
     assert trials.distance[0, 1, 0, 0] == 2
     assert any("uniformly random" in note for note in trials.notes)
-    with pytest.raises(InvalidParameter, match="no row in common"):
+    with pytest.raises(InvalidParameter, match="must not share a row"):
         single_shot(data, release, inside, "linkage", outside=[int(np.flatnonzero(inside)[0])])
-    with pytest.raises(InvalidParameter, match="at least one row each"):
+    with pytest.raises(InvalidParameter, match="each hold at least one row"):
         single_shot(data, release, np.ones(600, bool), "linkage")
-    with pytest.raises(InvalidParameter, match="no meaning"):
+    with pytest.raises(InvalidParameter, match="must be left out"):
         single_shot(data, release, inside, "linkage", splits=3)
 
 
@@ -107,7 +107,7 @@ def test_a_list_of_zeros_and_ones_is_not_taken_for_row_numbers():
 def test_given_predictions_are_checked_at_the_door():
     with pytest.raises(Exception, match="1 of 2 do not"):
         lrn.Given([0.1, 7])
-    with pytest.raises(InvalidParameter, match="cannot be asked"):
+    with pytest.raises(InvalidParameter, match="there are none for other rows"):
         lrn.Given([0.1])(None)
 
 

@@ -163,10 +163,10 @@ def test_a_run_with_values_is_handed_over():
 @pytest.mark.parametrize(
     ("guesses", "show", "says"),
     [
-        (None, "value", "guesses must have one for each candidate"),
+        (None, "value", "guesses must have one guess for each candidate"),
         ({"a": 0.5}, "value", "'b' has none"),
         ({"a": 0.5, "b": 1.5}, "value", "guess of 'b' must be"),
-        ({"a": 0.5, "c": 0.5}, "name", "guesses must name candidates, got 'c'"),
+        ({"a": 0.5, "c": 0.5}, "name", "guesses must be for candidates only, but 'c' is not a candidate"),
         (None, "rank", "show must be one of"),
     ],
 )

@@ -372,7 +372,7 @@ def test_the_run_goes_on_after_a_cap_only_to_its_end():
     holdout.check(rows(10), 0.95)
     for verb in VERBS:
         if verb not in ("final", "close"):
-            with pytest.raises(BudgetExhausted, match="capped at 0"):
+            with pytest.raises(BudgetExhausted, match="limits failures to 0"):
                 VERBS[verb](holdout)
     prior = holdout.log_prior
     result = holdout.final({"a": rows(10)})

@@ -57,7 +57,7 @@ def test_every_verb_takes_one_value_a_row() -> None:
     assert run.best({"a": worse, "b": better}, {"a": 0.5, "b": 0.9}).value == "b"
     with pytest.raises(InvalidParameter, match="sign-test"):
         run.compare(better > 0, worse, family="sign-test")
-    with pytest.raises(QuestionRefused, match="groups are"):
+    with pytest.raises(QuestionRefused, match="groups of rows are"):
         run.check_metric(hf.holdout.metrics.auc(worse, better), 0.5, 0.4)
     with pytest.raises(InvalidParameter, match="one number per row, 1200 in all, got 60"):
         run.check(worse[:60], 0.5)

@@ -218,7 +218,7 @@ def test_a_state_keeps_the_split_and_the_phase(grouped):
     assert "reserved" in repr(run)
     broken = run.state()
     broken["reserve"] = broken["reserve"] | {"sides": "00"}
-    with pytest.raises(InvalidParameter, match=f"say for each unit whether it is reserved: {run.units} units"):
+    with pytest.raises(InvalidParameter, match=f"say for each of {run.units} units whether it is reserved"):
         hf.ReusableHoldout.from_state(broken)
 
 

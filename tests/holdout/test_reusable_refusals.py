@@ -39,7 +39,7 @@ def test_the_failure_after_the_last_planned_one_shows_nothing_and_ends_the_run()
     assert (last.passed, last.value, last.interval) == (False, None, None)
     assert last.remaining == {"questions": 0, "failures": 0}
     before = holdout.state()
-    with pytest.raises(BudgetExhausted, match="capped at 1"):
+    with pytest.raises(BudgetExhausted, match="limits failures to 1"):
         holdout.check(column(0.5), 0.5)
     assert holdout.state() == before
 
@@ -53,7 +53,7 @@ def test_a_batch_is_answered_as_a_whole_or_not_at_all():
     assert holdout.remaining == {"questions": 0, "failures": 0}
     twin = hf.ReusableHoldout.from_state(holdout.state())
     for run in (holdout, twin):
-        with pytest.raises(BudgetExhausted, match="capped at 1"):
+        with pytest.raises(BudgetExhausted, match="limits failures to 1"):
             run.check(column(0.5), 0.5)
     with pytest.raises(BudgetExhausted, match="4 questions do not fit: 3"):
         hf.ReusableHoldout(N, questions=3).check_batch([column(0.5)] * 4, [0.5] * 4)
@@ -151,7 +151,7 @@ def test_wrong_plans_are_refused(wrong):
 
 def test_one_of_at_least_and_at_most():
     for both in ({}, {"at_least": 0.1, "at_most": 0.9}):
-        with pytest.raises(InvalidParameter, match="at_least or at_most"):
+        with pytest.raises(InvalidParameter, match="at_least and at_most"):
             hf.ReusableHoldout(4).claim([0, 0, 1, 1], **both)
 
 

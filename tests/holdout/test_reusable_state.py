@@ -263,7 +263,7 @@ def test_a_run_is_not_ended_by_a_question_that_is_being_decided(end):
     holdout = hf.ReusableHoldout(4, questions=5)
 
     def limits(log_share, side):
-        with pytest.raises(QuestionRefused, match="while it is decided"):
+        with pytest.raises(QuestionRefused, match="while it is being decided"):
             holdout.close() if end == "close" else holdout.final({"a": [0, 0, 1, 1]})
         return 0.4, 0.6
 

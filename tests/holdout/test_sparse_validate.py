@@ -100,7 +100,7 @@ class TestRun:
 
     def test_wrong_input_changes_nothing(self) -> None:
         validate = SparseValidate(None, questions=3, budget=2)
-        with pytest.raises(InvalidParameter, match="callable"):
+        with pytest.raises(InvalidParameter, match="must be a function"):
             validate.query(0.731)  # type: ignore[arg-type]
         assert validate.asked == 0
         for wrong in ({"questions": 0}, {"budget": 0}, {"budget": 4}, {"values": 0}, {"questions": 1.5}):

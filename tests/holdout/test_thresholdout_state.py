@@ -110,7 +110,7 @@ class TestSecret:
         ):
             with pytest.raises(InvalidParameter):
                 Thresholdout.from_state(wrong)  # type: ignore[arg-type]
-        with pytest.raises(InvalidParameter, match="injected"):
+        with pytest.raises(InvalidParameter, match="given by hand"):
             make(draws=lambda *_: 0).state()
         with pytest.raises(InvalidParameter, match="Counting"):
             make(source=Counting(1)).state()

@@ -220,8 +220,8 @@ def compose(first: B, *later: B, unsafe: bool = False) -> B:
     if len(kinds) > 1 or not kinds <= {MaxInformation, Transfer}:
         names = " and ".join(sorted(kind.__name__ for kind in kinds))
         raise InvalidParameter(
-            f"bounds of one currency are composed with each other, got {names}; "
-            "MaxInformation.as_transfer() reads max-information as a transfer bound"
+            f"the bounds to compose must all be MaxInformation or all be Transfer, got {names}; "
+            "MaxInformation.as_transfer() converts a max-information bound to a transfer bound"
         )
     misplaced = [i for i, step in enumerate(later, start=2) if step.scope == "product"]
     if misplaced and not unsafe:

@@ -317,5 +317,8 @@ def _law(name: str, values: Any) -> Array:
 def _joint(values: Any) -> Array:
     table = _law("joint", values)
     if table.ndim != 2:
-        raise InvalidParameter(f"joint must be a table with a row for each sample, got {table.ndim} dimensions")
+        raise InvalidParameter(
+            f"joint must be a table with a row for each sample and a column for each output, got {table.ndim} "
+            "dimensions"
+        )
     return table

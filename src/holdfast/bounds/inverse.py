@@ -27,11 +27,12 @@ def solve(
     goal: Literal["at most", "at least"] = "at most",
     **others: Any,
 ) -> float | int:
-    """Return the extreme value of the parameter `for_` at which the theorem's value is on the right side of `target`.
+    """Return the parameter value at which a theorem just reaches a target.
 
-    Where the value rises with the parameter and must be at most `target`, this is the largest such parameter; where it
-    falls, the smallest. Whole numbers are exact. A real number is the last of two neighbouring floats that satisfies
-    the target, so the theorem evaluated there always does.
+    `for_` names the parameter. If the theorem's value rises with this parameter and must be at most `target`, the
+    result is the largest parameter value that meets the target. If it falls, the result is the smallest. Whole numbers
+    are exact. For a real parameter the result is a floating-point number at which the theorem meets the target while at
+    its neighbour it does not.
 
     Parameters
     ----------
@@ -72,9 +73,11 @@ def solve(
     parameter = next((p for p in entry.parameters if p.name == for_), None)
     if parameter is None or parameter.kind not in ("real", "whole"):
         numbers = ", ".join(p.name for p in entry.parameters if p.kind in ("real", "whole"))
-        raise InvalidParameter(f"for_ must be a number among the parameters of {entry.id}: {numbers}, got {for_!r}")
+        raise InvalidParameter(
+            f"for_ must be the name of a parameter of {entry.id} that is a number: {numbers}; got {for_!r}"
+        )
     if for_ in others:
-        raise InvalidParameter(f"{for_} is what {entry.id} is solved for, so it cannot be given")
+        raise InvalidParameter(f"{for_} was given, but {entry.id} is to be solved for {for_}; leave it out")
     sign = 1.0 if goal == "at most" else -1.0
 
     def value(x: float) -> float:
@@ -88,7 +91,10 @@ def solve(
         return high if value(high) > value(low) else low
     if not (at_low or at_high):
         wanted = f"{goal} {sign * target:g}"
-        raise GuaranteeUnavailable(f"no {for_} in [{low:g}, {high:g}] makes {entry.id} {wanted} with these arguments")
+        raise GuaranteeUnavailable(
+            f"no {for_} in [{low:g}, {high:g}] makes {entry.id} {wanted} with these arguments; change the target or "
+            "another argument"
+        )
     good, bad = (low, high) if at_low else (high, low)
     while (middle := _between(good, bad, parameter)) is not None:
         good, bad = (middle, bad) if value(middle) <= target else (good, middle)

@@ -128,7 +128,7 @@ class MaxInformationLedger:
         left = beta - math.fsum(bound.beta for bound in fixed)
         if left <= 0:
             raise GuaranteeUnavailable(
-                f"the failure probabilities of the recorded steps already use up beta = {beta:g}"
+                f"the failure probabilities of the recorded steps already use up beta = {beta:g}; give a larger beta"
             )
         spends = self.epsilon > 0 or self.delta > 0
 
@@ -159,7 +159,10 @@ class MaxInformationLedger:
         bits = []
         for _, entry in self.later:
             if isinstance(entry, MaxInformation):
-                raise GuaranteeUnavailable("only noiseless and private steps can be priced as a transfer bound")
+                raise GuaranteeUnavailable(
+                    "this ledger has a step that is neither noiseless nor private, and only those two kinds can be "
+                    "converted to a transfer bound"
+                )
             if isinstance(entry, tuple):
                 epsilons.append(entry[0])
                 deltas.append(entry[1])
@@ -167,7 +170,9 @@ class MaxInformationLedger:
                 bits.append(entry)
         delta = float_up(decimal_sum(deltas))
         if delta >= 1:
-            raise GuaranteeUnavailable(f"the deltas of the private steps sum to {delta:g}")
+            raise GuaranteeUnavailable(
+                f"the deltas of the private steps sum to {delta:g}, but a transfer bound needs a sum below 1"
+            )
         return interleaved(float_up(decimal_sum(bits)), float_up(decimal_sum(epsilons)), self.n, beta, delta)
 
     def _general(self) -> tuple[list[float], list[MaxInformation]]:

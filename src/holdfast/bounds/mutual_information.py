@@ -139,7 +139,7 @@ def from_max_information(
     k_bits = exponent("k_bits", k_bits, beta)
     if method != "best":
         if s is not None:
-            raise InvalidParameter(f"s must be left out with method {method}, got {s}")
+            raise InvalidParameter(f"s is {s}, but method {method} takes no s; leave s out")
         arguments.real("k_bits", k_bits, above=0)
         arguments.real("beta", beta, at_least=0, at_most=_largest_beta(k_bits))
         return Information(
@@ -149,7 +149,7 @@ def from_max_information(
         s = arguments.real("s", s, above=max(0.0, -k_bits))
         value = _one_sided(k_bits, beta, size_bits, s)
         if math.isinf(value):
-            raise InvalidParameter(f"s must be large enough for beta/(1 - 2^-s) <= 1/e, got {s}")
+            raise InvalidParameter(f"s is {s}, which is too small: it must make beta/(1 - 2^-s) at most 1/e")
         return Information(up(value), size_bits, {"s": s})
     low = max(-k_bits, 0.0)
     x, value = smallest(lambda x: _one_sided(k_bits, beta, size_bits, low + math.exp(x)), spaced(-34.0, 8.0, 127))
@@ -197,7 +197,8 @@ def mutual_information_approx_dp(
         most = _largest_beta(bound.bits)
         if bound.beta > most:
             raise GuaranteeUnavailable(
-                f"Lemma 1.5 needs beta at most {most:.4g}; Theorem 3.1 at its printed parameters has {bound.beta:.4g}"
+                f"beta is {bound.beta:.4g} in Theorem 3.1 at its published parameters, but Lemma 1.5 needs a beta of "
+                f"at most {most:.4g}"
             )
         parameters = {"k_bits": bound.bits, "beta": bound.beta}
         return Information(
@@ -205,7 +206,7 @@ def mutual_information_approx_dp(
         )
     cap = n * row_bits
     if math.isinf(cap):
-        raise InvalidParameter(f"row_bits must be at most {1.7e308 / n:.6g} for this n, got {row_bits}")
+        raise InvalidParameter(f"row_bits is {row_bits}, but for this n it must be at most {1.7e308 / n:.6g}")
     if delta == 0:
         return Information(up(min(epsilon * epsilon * n / 8, epsilon * n, cap * LN2) / LN2), cap)
 

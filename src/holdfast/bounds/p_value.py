@@ -496,7 +496,8 @@ def largest_epsilon(
 
     if missing(0.0) > 0:
         raise GuaranteeUnavailable(
-            f"at delta = {delta:g} and n = {n} no epsilon keeps a level of {level:g} at alpha = {alpha:g}"
+            f"at delta = {delta:g} and n = {n} no epsilon keeps a level of {level:g} at alpha = {alpha:g}; give a "
+            "smaller delta or a smaller level"
         )
     high = 1 / math.sqrt(n)
     while missing(high) <= 0:
@@ -552,7 +553,8 @@ def largest_delta(
     low, high = -700.0, math.log(alpha) - math.log(n) + 1e-9
     if missing(low) >= 0:
         raise GuaranteeUnavailable(
-            f"at epsilon = {epsilon:g} and n = {n} no delta keeps a level of {level:g} at alpha = {alpha:g}"
+            f"at epsilon = {epsilon:g} and n = {n} no delta keeps a level of {level:g} at alpha = {alpha:g}; give a "
+            "smaller epsilon or a smaller level"
         )
     step = 1.0
     while high - step > low and missing(high - step) >= 0:  # most answers lie near the ceiling
@@ -565,7 +567,7 @@ def _target(level: float, alpha: float) -> float:
     """The logarithm to reach, a little above that of `level`, so that the rounded-down value reaches it too."""
     level = arguments.probability("level", level)
     if level >= alpha:
-        raise InvalidParameter(f"level must be below alpha = {alpha:g}, got {level:g}")
+        raise InvalidParameter(f"level is {level:g}, but it must be below alpha = {alpha:g}")
     return up(math.log2(level)) + 1e-14
 
 
@@ -606,9 +608,10 @@ def sensitivity_floor(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values: reject those at most alpha, and any false rejection has probability at most alpha.
+    """Return Holm's adjusted p-values.
 
-    Holm (1979); valid whatever the dependence between the p-values.
+    If you reject every hypothesis whose adjusted p-value is at most alpha, the probability of any false rejection is at
+    most alpha. This holds whatever the dependence between the p-values (Holm 1979).
 
     Examples
     --------

@@ -57,7 +57,7 @@ class Evaluation:
         return f"{self.id}({given}) = {shown(self.value)} {self.unit}; {self.source}; {self.conditions}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, in the order in which people read it."""
+        """Return plain data, with the most important fields first."""
         plain: dict[str, Any] = {
             "id": self.id,
             "value": self.value,
@@ -98,7 +98,7 @@ class Theorem:
 
     @property
     def code(self) -> str:
-        """The shortest name of the function after `import holdfast`.
+        """The shortest name under which the theorem's function can be called after `import holdfast`.
 
         Examples
         --------
@@ -111,7 +111,7 @@ class Theorem:
         return f"{package if listed else self.function.__module__}.{name}"
 
     def evaluate(self, **arguments: Any) -> Evaluation:
-        """Evaluate the theorem at `arguments`. An unknown or missing name raises `InvalidParameter`."""
+        """Evaluate the theorem at `arguments`. An unknown or a missing argument name raises `InvalidParameter`."""
         known = {p.name: p for p in self.parameters}
         for name in arguments:
             if name not in known:
@@ -142,7 +142,7 @@ class Theorem:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for listings."""
+        """Return the fields as plain data, as the listings show them."""
         return {
             "id": self.id,
             "theorem": self.statement,
@@ -201,7 +201,7 @@ def theorem(
 
 
 def catalogue() -> dict[str, Theorem]:
-    """Return every theorem by id, sorted; imports all of `holdfast.bounds`.
+    """Return all theorems, sorted by id. The call imports all of `holdfast.bounds`.
 
     Examples
     --------
@@ -248,7 +248,9 @@ def entry_of(function: Callable[..., Any]) -> Theorem:
     for entry in _REGISTRY.values():
         if entry.function is function:
             return entry
-    raise InvalidParameter("theorem must be the id or the function of a theorem in the catalogue")
+    raise InvalidParameter(
+        "theorem must be the id of a theorem in the catalogue or its function; catalogue() lists the ids"
+    )
 
 
 def shown(value: float) -> str:

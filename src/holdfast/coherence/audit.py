@@ -34,7 +34,9 @@ def half_split(n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """
     n = arguments.whole("n", n, at_least=2)
     if n % 2:
-        raise InvalidParameter(f"n must be even, got {n}; drop one row at random with even_rows")
+        raise InvalidParameter(
+            f"n must be even to be split into two halves, got {n}; drop one row at random with even_rows"
+        )
     inside = np.zeros(n, dtype=bool)
     inside[rng.permutation(n)[: n // 2]] = True
     return inside
@@ -68,7 +70,9 @@ def cluster_split(clusters: Any, rng: np.random.Generator) -> NDArray[np.bool_]:
     _, which = np.unique(np.asarray(clusters), return_inverse=True)
     count = int(which.max()) + 1 if which.size else 0
     if count < 2:
-        raise InvalidParameter(f"clusters must be at least 2 to be split, got {count}")
+        raise InvalidParameter(
+            f"clusters must hold at least 2 different clusters, so that some can be in each half, got {count}"
+        )
     chosen = np.zeros(count, dtype=bool)
     chosen[rng.permutation(count)[: count // 2 + int(count % 2 and rng.integers(2))]] = True
     return np.asarray(chosen[which])
@@ -79,7 +83,7 @@ LENS_MODES = ("retrain", "mask")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MadeRelease:
-    """A release already made: known rows were in it, known rows were held out.
+    """A release that was made before the audit, for which it is known which rows were in it and which were held out.
 
     Parameters
     ----------
@@ -100,19 +104,26 @@ class MadeRelease:
     outside: Any = None
 
     def halves(self, rows: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return which of `rows` rows were in the release, and the numbers of the rows that were in it or held out."""
+        """Return which rows were in the release, and the numbers of all rows that were in it or held out.
+
+        `rows` is the number of rows of the data.
+        """
         inside = _members("inside", self.inside, rows)
         outside = ~inside if self.outside is None else _members("outside", self.outside, rows)
         if (inside & outside).any():
-            raise InvalidParameter("inside and outside must have no row in common")
+            raise InvalidParameter(
+                "inside and outside must not share a row: each row was either in the release or held out"
+            )
         if not inside.any() or not outside.any():
-            raise InvalidParameter("inside and outside must hold at least one row each")
+            raise InvalidParameter("inside and outside must each hold at least one row")
         return inside, np.flatnonzero(inside | outside)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """What to audit. Making this description runs nothing.
+    """The description of an audit: the data, the curator, the learners, the groups and the number of splits.
+
+    Making this description runs nothing; `run` runs the audit.
 
     Parameters
     ----------
@@ -194,11 +205,14 @@ class Audit:
                 "curator must be callable: a function that takes one half of the rows, or one of coherence.curators"
             )
         if self.release is not None and self.clusters is not None:
-            raise InvalidParameter("clusters has no meaning for a release already made: there is nothing to split")
+            raise InvalidParameter(
+                "clusters must be left out for a release that was made before the audit, because its rows are not "
+                "split again"
+            )
 
     @property
     def release(self) -> MadeRelease | None:
-        """The release already made, where there is one in place of a curator."""
+        """The release that was made before the audit, if there is one in place of a curator; otherwise None."""
         return self.curator if isinstance(self.curator, MadeRelease) else None
 
     def __repr__(self) -> str:
@@ -244,11 +258,13 @@ def prepare(audit: Audit) -> Setting:
             notes.append(f"{left_out} rows were left out before the split: {target.column!r} does not apply to them")
         truth = target.truth(table)[rows]
         if rows.size and (truth.all() or not truth.any()):
-            raise InvalidParameter(f"target {target.name!r} must be true of some rows and false of others")
+            raise InvalidParameter(
+                f"target {target.name!r} must be true of some rows and false of others, but it is the same for all rows"
+            )
     lenses = family(audit.lenses, table, None if target is None else target.column)
     if release is None and audit.clusters is None:
         if rows.size < 2:
-            raise InvalidParameter(f"data must have at least 2 rows that the target applies to, got {rows.size}")
+            raise InvalidParameter(f"data must have at least 2 rows to which the target applies, got {rows.size}")
         even = even_rows(rows.size, np.random.default_rng(child(audit.seed, 0)))
         if even.size < rows.size:
             notes.append("one row drawn at random was left out to make the number of rows even")
@@ -280,7 +296,8 @@ def prepare(audit: Audit) -> Setting:
 
 
 def with_curator(audit: Audit, curator: Any) -> Audit:
-    """Return the same audit, with the same splits, of another curator, for a paired comparison of releases.
+    """Return the same audit with the same splits, but with another curator. Use it to compare two releases split by
+    split.
 
     Examples
     --------
@@ -316,5 +333,5 @@ def _members(name: str, given: Any, rows: int) -> NDArray[np.bool_]:
         if int(mask.sum()) == array.size:  # a list of 0 and 1 for every row names rows 0 and 1 again and again
             return mask
     raise InvalidParameter(
-        f"{name} must be one truth value, True or False, for each of {rows} rows, or a list of distinct row numbers"
+        f"{name} must be a list with True or False for each of {rows} rows, or a list of distinct row numbers"
     )

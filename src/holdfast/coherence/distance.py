@@ -118,7 +118,9 @@ def _packed(order: Whole, masks: Iterator[Any], rows: int | None = None) -> Iter
         for i, mask in enumerate(eight):
             if mask.dtype != np.bool_ or mask.shape != (rows,):
                 at = done + i
-                raise InvalidParameter(f"groups must hold one truth value for each of {rows} rows, group {at} does not")
+                raise InvalidParameter(
+                    f"groups must hold one truth value for each of {rows} rows, but group {at} does not"
+                )
         bits = packed[:rows]
         bits[:] = 0
         for mask in reversed(eight):
@@ -440,12 +442,15 @@ class GroupDistances:
 
 
 def wasserstein(inside: Any, outside: Any, inside_weights: Any = None, outside_weights: Any = None) -> float:
-    """Exact 1-Wasserstein distance of two samples of numbers, weighted or not.
+    """Return the exact 1-Wasserstein distance between two samples of numbers, with or without weights.
 
-    Definition 6 of the coherence specification: the area between the two distribution functions. With sorted pooled
-    values v, m of them, c_k of the first k from the first sample and n_a, n_b the sample sizes, it is
-    `sum |c_k m - k n_a| (v_{k+1} - v_k) / (n_a n_b)`. Derived there; agrees with
-    `scipy.stats.wasserstein_distance`. Time O(m log m).
+    The distance is the area between the two distribution functions (Definition 6 of the coherence specification). It
+    agrees with `scipy.stats.wasserstein_distance`.
+
+    Notes
+    -----
+    With sorted pooled values v, m of them, c_k of the first k from the first sample and n_a, n_b the sample sizes,
+    the distance is `sum |c_k m - k n_a| (v_{k+1} - v_k) / (n_a n_b)`. Derived in the specification. Time O(m log m).
 
     Examples
     --------
@@ -458,7 +463,7 @@ def wasserstein(inside: Any, outside: Any, inside_weights: Any = None, outside_w
     """
     a, b = numbers("inside", inside), numbers("outside", outside)
     if not a.size or not b.size:
-        raise InvalidParameter("inside and outside must hold at least one number each")
+        raise InvalidParameter("inside and outside must each hold at least one number")
     weights = None
     if inside_weights is not None or outside_weights is not None:
         parts = [
@@ -466,7 +471,7 @@ def wasserstein(inside: Any, outside: Any, inside_weights: Any = None, outside_w
             for name, w, x in (("inside_weights", inside_weights, a), ("outside_weights", outside_weights, b))
         ]
         if not all(part.sum() > 0 for part in parts):
-            raise InvalidParameter("weights of each sample must have a positive sum")
+            raise InvalidParameter("the weights of each sample must have a sum above 0")
         weights = np.concatenate(parts)
     where = np.repeat([True, False], [a.size, b.size])
     everyone = np.ones((1, where.size), dtype=bool)
@@ -481,7 +486,8 @@ def group_distances(
     weights: Any = None,
     metric: str = "wasserstein",
 ) -> GroupDistances:
-    """Distance between the predictions for the members inside and outside the released half, for every group.
+    """For every group, return the distance between the predictions for members in the released half and for members
+    outside it.
 
     Parameters
     ----------
@@ -521,7 +527,7 @@ def group_distances(
     rows = given.rows if isinstance(given, Ranked) else given.size
     where = np.asarray(inside)
     if where.dtype != np.bool_ or where.shape != (rows,):
-        raise InvalidParameter(f"inside must be one truth value for each of {rows} rows")
+        raise InvalidParameter(f"inside must be an array with True or False for each of {rows} rows")
     weight = None if weights is None else check_weights("weights", weights, rows)
     if isinstance(groups, Partition):
         return _partition(given, where, groups, weight, metric)
@@ -530,7 +536,7 @@ def group_distances(
 
 
 def rank(predictions: Any) -> Ranked:
-    """Sort predictions once, for many calls of `group_distances`. O(n log n).
+    """Sort the predictions once, so that `group_distances` can be called many times on the result. Time O(n log n).
 
     Examples
     --------

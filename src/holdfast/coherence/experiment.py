@@ -31,7 +31,7 @@ from holdfast.errors import InvalidParameter
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trials:
-    """The results of `run`: distances, predictions and failures.
+    """The results of `run`: the distances of all groups, the predictions and the failures.
 
     Attributes
     ----------
@@ -95,17 +95,21 @@ class Trials:
 
     @property
     def partial(self) -> bool:
-        """Whether some distances are missing: something failed, or a split left a half of a group empty."""
+        """Whether some distances are missing, because something failed or because a split left one half of a group
+        empty.
+        """
         return bool(self.failures) or bool(self.emptied.any())
 
     @property
     def emptied(self) -> NDArray[np.int64]:
-        """For each group, the number of splits in which one of the halves had none of its members."""
+        """For each group, the number of splits in which one of the halves had no member of the group."""
         return np.asarray(((self.inside_count == 0) | (self.outside_count == 0)).sum(axis=0))
 
     @property
     def done(self) -> NDArray[np.bool_]:
-        """Which (split, learner, lens) gave predictions: array (splits, learners, lenses)."""
+        """For each split, learner and lens, whether there are predictions: an array of shape (splits, learners,
+        lenses).
+        """
         done = np.ones(self.distance.shape[:3], dtype=bool)
         for failure in self.failures:
             who = slice(None) if failure.learner is None else self.learners.index(failure.learner)
@@ -117,11 +121,12 @@ class Trials:
         return done
 
     def bits(self, alpha: float, *, empty: str = "skip") -> NDArray[np.int8]:
-        """Return the bit of the experiment for each (split, learner, lens): 0 incoherent, 1 coherent, -1 not known.
+        """Return for each split, learner and lens whether the result is coherent: 1 coherent, 0 incoherent, -1 not
+        known.
 
-        Definitions D7 and D8 of the coherence specification: 0 if the distance of some group is above alpha, strictly.
-        A group with an empty half has no distance; `empty="skip"` leaves it out, `empty="incoherent"` counts it
-        as a failure. Where learner or curator failed the bit is -1: never a pass.
+        The result is 0 if the distance of some group is strictly above alpha (Definitions D7 and D8 of the coherence
+        specification). A group with an empty half has no distance: `empty="skip"` leaves the group out,
+        `empty="incoherent"` counts it as incoherent. If the learner or the curator failed, the result is -1.
         """
         alpha = arguments.real("alpha", alpha, above=0, at_most=2)
         arguments.choice("empty", empty, ["skip", "incoherent"])
@@ -133,7 +138,9 @@ class Trials:
         return np.where(self.done, np.where(above, 0, 1), -1).astype(np.int8)
 
     def messages(self) -> list[str]:
-        """Return what a reader must know, in sentences: notes, groups emptied by splits, failures by kind."""
+        """Return in sentences what a reader of the results must know: notes, groups that splits left empty, and
+        failures by kind.
+        """
         messages = list(self.notes)
         messages += [
             f"PARTIAL: group {name!r} had no member in one of the halves in {count} of {self.splits} splits; "
@@ -150,13 +157,16 @@ class Trials:
         return messages
 
     def learner(self, name: str) -> int:
-        """Return the index of a learner."""
+        """Return the index of the learner with the given name."""
         if name not in self.learners:
             raise InvalidParameter(f"learner must be one of {', '.join(self.learners)}, got {name!r}")
         return self.learners.index(name)
 
     def mean(self) -> NDArray[np.float64]:
-        """Mean distance over the splits that have one: array (learners, lenses, groups), NaN where none has."""
+        """Return the mean distance over the splits that have one, as an array of shape (learners, lenses, groups).
+
+        Where no split has a distance, the mean is NaN.
+        """
         known = np.isfinite(self.distance)
         with np.errstate(invalid="ignore"):
             return np.asarray(np.where(known, self.distance, 0).sum(axis=0) / known.sum(axis=0))
@@ -172,7 +182,7 @@ class Trials:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data without rows, splits and predictions."""
+        """Return the results as plain data, without rows, splits and predictions."""
         return {
             "mode": self.mode,
             "metric": self.metric,
@@ -265,11 +275,12 @@ Progress = Callable[[int, int], None]
 
 
 def run(audit: Audit, progress: Progress | None = None, workers: int = 1) -> Trials:
-    """Run every split of an audit.
+    """Run every split of an audit and return the results.
 
-    Splits are independent: split k draws all its randomness from the k-th child of the seed, so the result is the same
-    for any number of workers (threads: callables must be safe to run at the same time). A curator or learner that
-    fails does not end the run. Its failure is recorded, its distances stay NaN, and the result is marked partial.
+    The splits are independent: split k takes all its randomness from the k-th child of the seed. So the result is the
+    same for any number of workers. Workers are threads, so the callables must be safe to run at the same time. If a
+    curator or learner fails, the run goes on. The failure is recorded, its distances are NaN, and the result is marked
+    partial.
 
     Parameters
     ----------
@@ -316,10 +327,11 @@ def run(audit: Audit, progress: Progress | None = None, workers: int = 1) -> Tri
 
 
 def single_shot(data: Any, release: Any, inside: Any, learners: Any, *, outside: Any = None, **options: Any) -> Trials:
-    """Return the experiment for a release already made: known rows were in it, known rows were held out.
+    """Run the experiment once, for a release that was made before the audit.
 
-    Valid only if a uniformly random choice decided who was in: the result says so. One split is no estimate of a
-    probability, so nothing about beta can be read off it.
+    It must be known which rows were in the release and which were held out, and a uniformly random choice must have
+    decided it. The result states this assumption. A single split is no estimate of a probability, so the result shows
+    nothing about beta.
 
     Parameters
     ----------
@@ -344,7 +356,9 @@ def single_shot(data: Any, release: Any, inside: Any, learners: Any, *, outside:
     """
     for name in ("splits", "clusters"):
         if name in options:
-            raise InvalidParameter(f"{name} has no meaning for a release already made")
+            raise InvalidParameter(
+                f"{name} must be left out for a release that was made before the audit, because it is not split again"
+            )
     return run(Audit(data, MadeRelease(release, inside, outside), learners, **options))
 
 

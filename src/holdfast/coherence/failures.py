@@ -50,9 +50,10 @@ class OutOfRange(HoldfastError):
 
 @dataclass(frozen=True)
 class Failure:
-    """One thing that went wrong: in which split, with which learner and lens (None: all), what, and in words.
+    """One failure during an audit: its split, its learner and lens, its kind, and a message in words.
 
-    `detail` may quote what the failing program printed, rows included, so it is in no repr and not in `to_dict()`.
+    `learner` or `lens` is None if the failure concerns all of them. `detail` may quote what the failing program
+    printed, rows included. Therefore it is neither in the repr nor in `to_dict()`.
 
     Examples
     --------
@@ -68,7 +69,7 @@ class Failure:
     detail: str = field(default="", repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data without `detail`."""
+        """Return the failure as plain data without `detail`."""
         return {
             "split": self.split,
             "learner": self.learner,

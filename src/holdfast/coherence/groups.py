@@ -29,7 +29,7 @@ Rule = str | Callable[[Table], Any] | Any
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """Which groups to look at. A description: nothing is counted before `resolve`.
+    """A description of the groups to audit. The members are found later, by `resolve`.
 
     Parameters
     ----------
@@ -65,18 +65,18 @@ class GroupPlan:
     def __post_init__(self) -> None:
         columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
         if len(set(columns)) != len(columns):
-            raise InvalidParameter("columns of groups must be distinct")
+            raise InvalidParameter("columns must be distinct: name each column of groups once")
         if not self.everyone and not self.declared and not columns:
-            raise InvalidParameter("groups must name at least one group")
+            raise InvalidParameter("groups must name at least one group, declared or by a column")
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "depth", arguments.whole("depth", self.depth, at_least=1))
         object.__setattr__(self, "min_size", arguments.whole("min_size", self.min_size, at_least=1))
         for name, edges in self.bins.items():
             if list(edges) != sorted(set(arguments.reals(f"bins[{name!r}]", list(edges)))):
-                raise InvalidParameter(f"bins of {name!r} must increase")
+                raise InvalidParameter(f"the edges in bins of {name!r} must increase")
 
     def resolve(self, table: Table, rows: NDArray[np.int64] | None = None) -> Groups:
-        """Find the members of every group among `rows` of the table (default: all)."""
+        """Find the members of every group among the given `rows` of the table (by default all rows)."""
         rows = np.arange(table.rows) if rows is None else rows
         for name in (*self.columns, *self.bins):
             if name not in table:
@@ -103,14 +103,17 @@ class GroupPlan:
                     layers.append(layer)
                 if sum(len(layer.names) for layer in layers) > LARGEST_COLLECTION:
                     raise InvalidParameter(
-                        f"groups must be at most {LARGEST_COLLECTION}; lower depth or raise min_size"
+                        f"there are more than {LARGEST_COLLECTION} groups, which is the limit; lower depth or raise "
+                        "min_size"
                     )
         names = [name for layer in layers for name in layer.names]
         if not names:
-            raise InvalidParameter(f"groups must hold one of at least min_size = {self.min_size} rows; none does")
+            raise InvalidParameter(
+                f"at least one of the groups must have min_size = {self.min_size} rows or more, but none has"
+            )
         if len(set(names)) != len(names):
             again = next(name for name in names if names.count(name) > 1)
-            raise InvalidParameter(f"groups must have distinct names; {again!r} occurs twice")
+            raise InvalidParameter(f"groups must have distinct names, but {again!r} occurs twice")
         asked = tuple(name for name, _ in small if name in self.declared)
         return Groups(tuple(names), audited.rows, tuple(small), tuple(layers), asked)
 
@@ -130,9 +133,10 @@ class _Layer:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
-    """Groups with their members, fixed before any split. Made by `GroupPlan.resolve`.
+    """Groups with their members, made by `GroupPlan.resolve` and fixed before any split.
 
-    `too_small` are groups below the size limit with their sizes; `unmeasured` those of them that were declared by name.
+    `too_small` has the names and sizes of the groups below the size limit. `unmeasured` has those among them that were
+    declared by name.
 
     Examples
     --------
@@ -157,7 +161,7 @@ class Groups:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Members of each group."""
+        """The number of members of each group."""
         sizes: list[int] = []
         for layer in self.layers:
             if layer.partition is None:
@@ -174,16 +178,19 @@ class Groups:
             if number < len(layer.names):
                 return self._mask(layer) if layer.partition is None else layer.partition.codes == number
             number -= len(layer.names)
-        raise InvalidParameter(f"group must be one of {len(self)} groups, got {group!r}")
+        raise InvalidParameter(f"group must be the name or the number of one of the {len(self)} groups, got {group!r}")
 
     def masks(self) -> Iterator[NDArray[np.bool_]]:
-        """The masks of all groups, one after the other."""
+        """The masks of all groups, in the order of `names`."""
         return (self.mask(number) for number in range(len(self)))
 
     def distances(
         self, predictions: Any, inside: Any, *, weights: Any = None, metric: str = "wasserstein"
     ) -> GroupDistances:
-        """Distance of every group, in the order of `names`; one sort for all. See `distance.group_distances`."""
+        """Return the distance of every group, in the order of `names`. See `distance.group_distances`.
+
+        The predictions are sorted only once.
+        """
         ranked = predictions if isinstance(predictions, Ranked) else rank(predictions)
         parts: list[GroupDistances] = []
         single: list[_Layer] = []
@@ -208,10 +215,15 @@ class Groups:
         )
 
     def zero_out_distances(self, predictions: Any, inside: Any, at: float) -> GroupDistances:
-        """Distances when everyone outside the group predicts `at`, the prediction for a record of missing values.
+        """Return distances of an alternative definition, in which everyone outside the group gets the prediction `at`.
 
-        The alternative of Definition D4 that the paper mentions and rejects: it compares whole halves, so a group of
-        any size is small in it, and no half is ever empty. Time O(n) a group after one sort.
+        `at` is the prediction for a record whose values are all missing. The paper mentions this alternative to
+        Definition D4 and rejects it. It compares whole halves, so every group's distance is small in proportion to the
+        group, and no half is ever empty.
+
+        Notes
+        -----
+        Time O(n) a group after one sort.
         """
         where = np.append(np.asarray(inside), [True, False])
         ranked = rank(np.append(np.asarray(predictions, dtype=np.float64), [at, at]))
@@ -256,7 +268,7 @@ def _declared(name: str, rule: Rule, audited: Table, total: int, rows: NDArray[n
     if not callable(rule) and mask.shape == (total,):
         mask = mask[rows]
     if mask.dtype != np.bool_ or mask.shape != (audited.rows,):
-        raise InvalidParameter(f"group {name!r} must be one truth value per row")
+        raise InvalidParameter(f"group {name!r} must have True or False for each row")
     return mask
 
 
@@ -266,7 +278,7 @@ def _codes(name: str, table: Table, edges: Sequence[float] | None) -> tuple[NDAr
     gone = missing(values)
     if edges is not None:
         if values.dtype.kind == "O":
-            raise InvalidParameter(f"bins cut numbers, and column {name!r} holds text")
+            raise InvalidParameter(f"bins are for columns of numbers, but column {name!r} holds text")
         cuts = [float(edge) for edge in edges]
         codes = np.searchsorted(cuts, values.astype(np.float64), side="right")
         middle = [f"{name} in [{a:g}, {b:g})" for a, b in pairwise(cuts)]
@@ -281,7 +293,10 @@ def _codes(name: str, table: Table, edges: Sequence[float] | None) -> tuple[NDAr
         shown = distinct.astype(bool) if table.is_boolean(name) else distinct
         labels = [f"{name}={value:g}" if number else f"{name}={value}" for value in shown]
         if len(labels) > _MOST_VALUES and values.dtype.kind != "O":
-            raise InvalidParameter(f"column {name!r} has {len(labels)} values; say in bins where to cut it")
+            raise InvalidParameter(
+                f"column {name!r} has {len(labels)} different values, which is too many for groups; give in bins the "
+                "numbers at which to cut it"
+            )
     codes = np.where(gone, len(labels), codes)
     return codes, [*labels, f"{name} missing"]
 

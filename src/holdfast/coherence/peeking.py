@@ -39,7 +39,10 @@ class _Through(Table):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name in self.hidden:
-            raise Peeked(f"the predictor asked for column {name!r}, which its lens does not show")
+            raise Peeked(
+                f"the predictor asked for column {name!r}, which its lens does not show; it may use only the columns "
+                "of the lens"
+            )
         return super().__getitem__(name)
 
 
@@ -52,7 +55,10 @@ def predict(predictor: Predictor, seen: Table, names: Iterable[str], rng: np.ran
     some = rng.permutation(seen.rows)[:_SAMPLE]
     again = checked(predictor(_through(seen.take(some), hidden)), some.size)
     if np.abs(predictions[some] - again).max(initial=0) > _SAME:
-        raise Peeked("the prediction for a row changes with the rows predicted with it: fit on the report only")
+        raise Peeked(
+            "the prediction for a row changes with the other rows that are predicted with it; the predictor must "
+            "learn from the report only"
+        )
     return predictions
 
 
@@ -91,8 +97,8 @@ def check_holds_no_data(who: str, function: Any, table: Table, data: Any) -> Non
     for where, thing in _held(function, "", _DEPTH, set()):
         if thing is data or thing is table or _is_column(thing, table):
             raise InvalidParameter(
-                f"{who} holds the data under audit ({where or 'itself'}), so it could look at the other half; "
-                "let it use only what it is given"
+                f"{who} holds the data under audit ({where or 'itself'}), so it could read the half that was not "
+                "released; let it use only what it is given"
             )
 
 

@@ -50,7 +50,7 @@ class Route:
 
     @property
     def epsilon(self) -> float:
-        """The largest epsilon; 0 where there is none."""
+        """The largest epsilon that the theorem allows; 0 if it allows none."""
         return self.found.epsilon
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Route:
 
 @dataclass(frozen=True)
 class EpsilonPlan:
-    """The epsilon that every theorem allows for one tolerance, the largest first within each kind of privacy.
+    """The epsilon that each theorem allows for one tolerance. Within each kind of privacy the largest comes first.
 
     Examples
     --------
@@ -91,22 +91,22 @@ class EpsilonPlan:
 
     @property
     def chosen(self) -> Route:
-        """The result for pure privacy in the requested mode."""
+        """The result for pure privacy in the mode that was requested."""
         return next(r for r in self.routes if (r.privacy, r.mode, r.population) == ("pure", self.mode, self.population))
 
     @property
     def epsilon(self) -> float:
-        """The largest epsilon in the asked mode; 0 where there is none."""
+        """The largest epsilon in the mode that was requested; 0 if there is none."""
         return self.chosen.epsilon
 
     @property
     def feasible(self) -> bool:
-        """Whether the asked mode allows any epsilon."""
+        """Whether the mode that was requested allows any epsilon."""
         return self.chosen.found.feasible
 
     @property
     def best(self) -> Route:
-        """The route with the largest epsilon."""
+        """The theorem with the largest epsilon, as a `Route`."""
         return max(self.routes, key=lambda route: route.epsilon)
 
     def title(self) -> str:
@@ -118,7 +118,7 @@ class EpsilonPlan:
         )
 
     def words(self) -> list[str]:
-        """Return the plan in sentences, the verdict first."""
+        """Return the plan in sentences. The verdict comes first."""
         share = f"{100 * bounds.flipped_share(self.alpha):.3g}%"
         sentences = []
         if self.feasible:
@@ -186,7 +186,9 @@ def plan_epsilon(
     lenses: int = 1,
     predictors: int = 1,
 ) -> EpsilonPlan:
-    """Compute the epsilon that a tolerance allows, by every theorem. `mode` and `population` choose which one counts.
+    """Compute the largest epsilon that a tolerance allows, by every theorem.
+
+    `mode` and `population` choose the theorem whose result is the plan's `epsilon`.
 
     Parameters
     ----------
@@ -225,7 +227,7 @@ def plan_epsilon(
     population = tightest_population(mode, population)
     arguments.choice("population", population, bounds.POPULATIONS)
     if (mode, population) == ("corrected", "finite"):
-        raise InvalidParameter("population must be large in mode corrected; finite needs mode paper or sharp")
+        raise InvalidParameter("population must be 'large' in mode 'corrected'; 'finite' needs mode 'paper' or 'sharp'")
     n = even_rows(n)
     size = arguments.whole("size", size, at_least=1, at_most=n)
     routes = []
@@ -244,7 +246,7 @@ def plan_epsilon(
 
 @dataclass(frozen=True)
 class ProtectedGroup:
-    """One group, its size, and whether a release at the given epsilon protects it.
+    """One group: its size, and whether a release at the given epsilon protects it.
 
     Examples
     --------
@@ -260,7 +262,9 @@ class ProtectedGroup:
     alpha: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; `alpha` is the smallest tolerance that is kept for this size, `inf` if none is."""
+        """Return plain data. `alpha` is the smallest tolerance that is kept for a group of this size, `inf` if there is
+        none.
+        """
         return {
             "name": self.name,
             "size": self.size,
@@ -282,10 +286,10 @@ def protected_groups(
     lenses: int = 1,
     predictors: int = 1,
 ) -> tuple[ProtectedGroup, ...]:
-    """Say which groups an `epsilon`-DP release protects at a tolerance, all of them counted, largest group first.
+    """Return which groups an `epsilon`-DP release protects at a tolerance, the largest group first.
 
-    For each group also the smallest tolerance that is kept for its size. The promise counts every group that
-    is listed, also those that turn out to be too small.
+    For each group the result also has the smallest tolerance that is kept for its size. The guarantee is for all listed
+    groups together, including those that turn out to be too small.
 
     Parameters
     ----------
@@ -310,7 +314,7 @@ def protected_groups(
     [('all', True, 0.039), ('women', True, 0.055), ('left-handed', False, 0.394)]
     """
     if not isinstance(sizes, Mapping) or not sizes:
-        raise InvalidParameter("sizes must be a mapping of at least one group name to its number of rows")
+        raise InvalidParameter("sizes must be a mapping from at least one group name to its number of rows")
     n = even_rows(n)
     population = tightest_population(mode, population)
     checked = {str(k): arguments.whole(f"sizes[{k!r}]", v, at_least=0, at_most=n) for k, v in sizes.items()}
@@ -340,9 +344,10 @@ TABLE_1: tuple[tuple[float, float], ...] = (
 
 
 def table_1() -> list[dict[str, float]]:
-    """Reproduce Table 1: the group size that the printed epsilon needs, and the largest epsilon by each route.
+    """Reproduce Table 1 of the paper: the group size that each published epsilon needs, and the largest epsilon by each
+    theorem.
 
-    The printed epsilons are feasible and not the largest.
+    The published epsilons are allowed, but larger ones are allowed too.
 
     Examples
     --------

@@ -48,7 +48,7 @@ _ORDER = "the release does not depend on the order of the rows; they are a unifo
 
 @dataclass(frozen=True)
 class Spent:
-    """Totals of costs by kind, each added exactly and rounded up.
+    """The totals of privacy costs, one for each kind of cost. Each total is added exactly and then rounded up.
 
     Examples
     --------
@@ -71,11 +71,11 @@ class Spent:
 
     @property
     def only_pure(self) -> bool:
-        """Whether every private step is purely private."""
+        """Whether every private step is purely differentially private."""
         return self.delta == 0 and self.rho == 0
 
     def to_dict(self) -> dict[str, float]:
-        """Return plain data; `pure` is the part of all epsilons that comes without a delta."""
+        """Return plain data. `pure` is the part of the total epsilon that comes from costs without a delta."""
         return {
             "pure_epsilon": self.pure,
             "epsilon": self.epsilon,
@@ -86,7 +86,9 @@ class Spent:
 
 
 def totals(costs: Iterable[Cost]) -> Spent:
-    """Add costs that were fixed in advance, kind by kind: epsilons, deltas, rho (Gaussian costs as `mu^2/2`), bits.
+    """Add up privacy costs that were fixed in advance, one total for each kind of cost.
+
+    The kinds are epsilon, delta, rho (a Gaussian cost counts as `mu^2/2`) and bits.
 
     Examples
     --------
@@ -125,7 +127,7 @@ def _sum(values: Sequence[float]) -> float:
 
 
 def promised(budget: Filter | IndividualFilter) -> Spent:
-    """Return what a filter guarantees about its whole interaction, however the costs were chosen.
+    """Return what a filter guarantees about all answers together, whatever costs were chosen one after the other.
 
     Examples
     --------
@@ -135,8 +137,8 @@ def promised(budget: Filter | IndividualFilter) -> Spent:
     """
     if isinstance(budget, IndividualFilter):
         raise GuaranteeUnavailable(
-            "an individual filter guarantees add/remove privacy, but coherence needs replace-one privacy: so nothing "
-            "is guaranteed about groups"
+            "an individual filter guarantees privacy for adding or removing a row, but coherence needs privacy for "
+            "replacing a row; so nothing is guaranteed about groups"
         )
     stated = budget.guarantee().parameters
     if isinstance(budget, BitsFilter):
@@ -148,14 +150,19 @@ def promised(budget: Filter | IndividualFilter) -> Spent:
     if "epsilon" in stated and "delta" in stated:
         epsilon, delta = float(stated["epsilon"]), float(stated["delta"])
         return totals([ApproxDP(epsilon, delta) if delta else PureDP(epsilon)])
-    raise GuaranteeUnavailable(f"the {budget.name} filter states no (epsilon, delta), rho, mu or bits")
+    raise GuaranteeUnavailable(
+        f"the guarantee of the {budget.name} filter has no (epsilon, delta), rho, mu or bits, so nothing follows for "
+        "groups"
+    )
 
 
 @dataclass(frozen=True)
 class ReleasedCoherence:
-    """What costs that were spent guarantee about groups. Sizes count the members among twice the released rows.
+    """What privacy costs that were already spent guarantee about groups.
 
-    `size(alpha)` is the least group size at a tolerance, `alpha(size)` the smallest tolerance at a group size.
+    `size(alpha)` is the smallest group size at which a tolerance is kept, and `alpha(size)` the smallest tolerance that
+    is kept at a group size. The size of a group counts its members in the audited data set, which has twice as many
+    rows as the release saw.
 
     Examples
     --------
@@ -177,16 +184,18 @@ class ReleasedCoherence:
 
     @property
     def n(self) -> int:
-        """Rows of the audited data set: twice those that the release saw."""
+        """The number of rows of the audited data set: twice the number of rows that the release saw."""
         return 2 * self.rows
 
     @property
     def log_ratio(self) -> float:
-        """`ln(groups/beta)`, with the number of reports that noiseless answers could have given."""
+        """The logarithm `ln(groups/beta)`, increased for the number of different reports that the noiseless answers
+        could have given.
+        """
         return log_ratio(self.beta, self.groups) + self.spent.bits * _LN2
 
     def size(self, alpha: float) -> GroupSize:
-        """Return the least group size for which tolerance `alpha` is kept; `inf` where nothing is promised."""
+        """Return the smallest group size at which the tolerance `alpha` is kept; `inf` if there is no guarantee."""
         alpha = tolerance(alpha, self.mode)
         if math.isinf(self.nats):
             return GroupSize(math.inf, self.mode, self.n)
@@ -198,7 +207,7 @@ class ReleasedCoherence:
         return size_at(alpha, self.log_ratio, self.nats, self.n, mode)
 
     def alpha(self, size: int) -> float:
-        """Return the smallest tolerance that is kept for groups of `size` rows; `inf` where none is."""
+        """Return the smallest tolerance that is kept for groups of `size` rows; `inf` if there is none."""
         size = arguments.whole("size", size, at_least=1, at_most=self.n)
         if math.isinf(self.nats):
             return math.inf
@@ -215,7 +224,7 @@ class ReleasedCoherence:
         return smallest_alpha(kept, self.mode)
 
     def words(self, sizes: Sequence[int]) -> list[str]:
-        """One sentence for each group size."""
+        """Return one sentence for each of the given group sizes."""
         sentences = []
         for size in sizes:
             alpha = digits_up(self.alpha(size), 3)
@@ -252,12 +261,13 @@ def released(
     mode: Mode = "sharp",
     population: Population = "finite",
 ) -> ReleasedCoherence:
-    """Say what costs that were spent, or a filter that watched over them, promise about groups.
+    """Return what privacy costs that were already spent, or a filter that limited them, guarantee about groups.
 
-    Pure costs add up and go through Theorem 7. Noiseless answers of known size count by a union over reports.
-    Anything with a delta, and concentrated costs after conversion to (epsilon, delta), goes through Theorem 8 or, in
-    the modes other than "paper", Theorem 15 with its parameters free. Those theorems ask for deltas of about 1e-50, so
-    Gaussian noise earns far less here than Laplace noise of the same strength.
+    Pure costs are added up and used in Theorem 7. Noiseless answers whose number of bits is known enter by a union
+    bound over the possible reports. Costs with a delta, and concentrated costs (rho, mu) after conversion to (epsilon,
+    delta), are used in Theorem 8 or, in the modes other than "paper", in Theorem 15 with both of its parameters
+    optimised. These theorems need deltas of about 1e-50. Therefore Gaussian noise gives much smaller guarantees here
+    than Laplace noise of the same strength.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def cross_distances(
     """
     predicted, where = np.asarray(predictions, dtype=np.float64), np.asarray(inside)
     if predicted.ndim != 2 or predicted.shape != where.shape or where.dtype != np.bool_:
-        raise InvalidParameter("predictions and inside must be arrays of the same shape, splits x rows")
+        raise InvalidParameter("predictions and inside must be arrays of the same shape, (splits, rows)")
     splits = predicted.shape[0]
     distances = np.empty((splits, splits, len(groups)))
     if weights is None and metric == "wasserstein" and splits * int(groups.sizes.max()) <= _MEMBERS:
@@ -154,7 +154,7 @@ def cross_test(distances: Any, rng: np.random.Generator, permutations: int = 999
     """
     table = np.asarray(distances, dtype=np.float64)
     if table.ndim != 3 or table.shape[0] != table.shape[1]:
-        raise InvalidParameter("distances must be an array splits x splits x groups")
+        raise InvalidParameter("distances must be an array of shape (splits, splits, groups)")
     permutations = arguments.whole("permutations", permutations, at_least=1)
     splits, _, groups = table.shape
     known: NDArray[np.bool_] = np.asarray(np.isfinite(table).any(axis=(0, 1)))
@@ -295,7 +295,7 @@ def membership_test(
     """
     ranked, where = rank(predictions), np.asarray(inside)
     if where.dtype != np.bool_ or where.shape != (ranked.rows,):
-        raise InvalidParameter(f"inside must be one truth value for each of {ranked.rows} members")
+        raise InvalidParameter(f"inside must be an array with True or False for each of {ranked.rows} members")
     permutations = arguments.whole("permutations", permutations, at_least=1)
     if where.all() or not where.any():
         return 1.0
@@ -322,7 +322,7 @@ def _again(inside: Bools, clusters: Any, rng: np.random.Generator, count: int) -
     _, first, which = np.unique(np.asarray(clusters), return_index=True, return_inverse=True)
     chosen = inside[first]
     if not np.array_equal(chosen[which], inside):
-        raise InvalidParameter("clusters must be whole: some have members in both halves")
+        raise InvalidParameter("each cluster must be wholly in one half, but some clusters have members in both halves")
     return (rng.permutation(chosen)[which] for _ in range(count))
 
 
@@ -392,7 +392,7 @@ def max_t(
     """
     ranked, where = rank(predictions), np.asarray(inside)
     if where.dtype != np.bool_ or where.shape != (ranked.rows,):
-        raise InvalidParameter(f"inside must be one truth value for each of {ranked.rows} rows")
+        raise InvalidParameter(f"inside must be an array with True or False for each of {ranked.rows} rows")
     permutations = arguments.whole("permutations", permutations, at_least=1)
     rows = [groups.distances(ranked, where, weights=weights, metric=metric).distance]
     for split in _again(where, clusters, rng, permutations):
@@ -427,7 +427,7 @@ _MOST_PERMUTATIONS = 100_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CaseSignificance:
-    """One learner through one lens. Arrays have one number per group; NaN means not known.
+    """The tests of one learner through one lens. Arrays have one number for each group; NaN means not known.
 
     Attributes
     ----------
@@ -485,7 +485,7 @@ class CaseSignificance:
     least_p: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; the cross-evaluation as its floor only."""
+        """Return plain data. Of the cross-evaluation only its floor is included."""
         arrays = ("mean", "floor", "excess", "excess_low", "excess_high", "p_values", "p_adjusted", "membership")
         return {
             "learner": self.learner,
@@ -503,7 +503,7 @@ class CaseSignificance:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Significance:
-    """What `assess` found: one `CaseSignificance` for each learner and lens.
+    """The results of `assess`: one `CaseSignificance` for each learner and lens.
 
     Attributes
     ----------
@@ -549,15 +549,17 @@ class Significance:
 
     @property
     def tests(self) -> int:
-        """The number of tests that group claims are corrected for: groups times learners times lenses."""
+        """The number of tests for which the claims about groups are corrected: groups times learners times lenses."""
         return len(self.groups) * len(self.cases)
 
     def case(self, learner: str, lens: str) -> CaseSignificance:
-        """Return the case of a learner and a lens."""
+        """Return the tests of one learner through one lens."""
         for case in self.cases:
             if (case.learner, case.lens) == (learner, lens):
                 return case
-        raise InvalidParameter(f"no case has learner {learner!r} and lens {lens!r}")
+        raise InvalidParameter(
+            f"there are no tests of learner {learner!r} through lens {lens!r}; give a learner and a lens of the audit"
+        )
 
     def __repr__(self) -> str:
         state = "PARTIAL" if self.partial else "complete"
@@ -578,7 +580,7 @@ class Significance:
 
 
 def assess(trials: Trials, *, permutations: int | None = None, membership: bool = True, seed: int = 0) -> Significance:
-    """Test every learner, lens and group of an experiment against chance.
+    """Test for every learner, lens and group of an experiment whether the distance exceeds what chance alone gives.
 
     Parameters
     ----------
@@ -610,7 +612,9 @@ def assess(trials: Trials, *, permutations: int | None = None, membership: bool 
     ('cross-evaluation', True, True)
     """
     if trials.predictions is None:
-        raise InvalidParameter("trials must have predictions: run the audit with keep_predictions=True")
+        raise InvalidParameter(
+            "trials must have predictions, but they were not kept; run the audit with keep_predictions=True"
+        )
     tests = len(trials.groups) * len(trials.learners) * len(trials.lenses)
     if permutations is None:
         permutations = min(max(9999, 40 * tests - 1), _MOST_PERMUTATIONS - 1)
@@ -844,7 +848,7 @@ def exact_experiment(predictions: Any, groups: Any, alpha: float) -> tuple[int, 
     """
     ranked = rank(predictions)
     if ranked.rows % 2:
-        raise InvalidParameter(f"predictions must be even in number, got {ranked.rows}")
+        raise InvalidParameter(f"predictions must be for an even number of rows, got {ranked.rows}")
     masks = np.asarray(groups, dtype=bool)
     measured = [group_distances(ranked, c, masks).distance for c in _choices(ranked.rows, ranked.rows // 2)]
     distances = np.array(measured)
@@ -856,7 +860,9 @@ def exact_experiment(predictions: Any, groups: Any, alpha: float) -> tuple[int, 
 def _choices(rows: int, inside: int) -> Iterator[NDArray[np.bool_]]:
     inside = arguments.whole("inside", inside, at_least=1, at_most=rows - 1)
     if math.comb(rows, inside) > MOST_SPLITS:
-        raise InvalidParameter(f"predictions must have at most {MOST_SPLITS:,} splits, {rows} have more")
+        raise InvalidParameter(
+            f"{rows} predictions have more than {MOST_SPLITS:,} splits, which is the limit; give fewer predictions"
+        )
     for members in combinations(range(rows), inside):
         mask = np.zeros(rows, dtype=bool)
         mask[list(members)] = True

@@ -28,7 +28,7 @@ Column = NDArray[Any]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Named columns of equal length. Make one with `Table.of`.
+    """A table of named columns of equal length. Make one with `Table.of`.
 
     Examples
     --------
@@ -74,9 +74,9 @@ class Table:
 
     @classmethod
     def read(cls, path: str | Path, like: Table | None = None) -> Table:
-        """Read a .csv or .parquet file through `data.table`, by the rules of docs/data.md.
+        """Read a .csv or .parquet file with `data.table`, following the rules of docs/data.md.
 
-        A column of a CSV file is text where it is text in `like`, whatever its cells look like.
+        A column of a CSV file is read as text if the same column of `like` is text, whatever its cells contain.
         """
         from holdfast.data.tables import table
 
@@ -109,7 +109,7 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
+        """The names of the columns."""
         return tuple(self.columns)
 
     def __getitem__(self, name: str) -> Column:
@@ -125,12 +125,12 @@ class Table:
         return name in self.columns
 
     def take(self, index: Any) -> Table:
-        """Return the rows of `index` (numbers or truth values), as a copy."""
+        """Return a copy of the rows that `index` names, by numbers or by truth values."""
         taken = {name: values[index] for name, values in self.columns.items()}
         return Table(taken, len(next(iter(taken.values()))), self.booleans)
 
     def copy(self) -> Table:
-        """Return the same rows in columns of their own."""
+        """Return a copy of the table whose columns share no memory with it."""
         return Table({name: values.copy() for name, values in self.columns.items()}, self.rows, self.booleans)
 
     def select(self, names: Iterable[str]) -> Table:
@@ -145,21 +145,21 @@ class Table:
         return Table({**self.columns, **added.columns}, self.rows, (self.booleans - {name}) | added.booleans)
 
     def hide(self, seen: Iterable[str]) -> Table:
-        """Return the table with every column made missing that is not in `seen`: the table as seen through a lens."""
+        """Return the table as seen through a lens: all values are missing in every column that is not in `seen`."""
         keep = set(seen)
         columns = {c: values if c in keep else blank(values) for c, values in self.columns.items()}
         return Table(columns, self.rows, self.booleans)
 
     def is_text(self, name: str) -> bool:
-        """Return whether there is such a column and it holds text."""
+        """Return whether there is a column with this name that holds text."""
         return name in self.columns and self.columns[name].dtype.kind == "O"
 
     def is_boolean(self, name: str) -> bool:
-        """Return whether there is such a column and it holds truth values."""
+        """Return whether there is a column with this name that holds truth values."""
         return name in self.columns and (name in self.booleans or self.columns[name].dtype.kind == "b")
 
     def schema(self) -> Schema:
-        """Return the columns that expressions can name, with their kinds.
+        """Return the columns that expressions can name, each with its kind.
 
         Examples
         --------
@@ -175,7 +175,7 @@ class Table:
         return Schema(columns)
 
     def where(self, rule: str | tree.Node) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Evaluate a condition of the row language: for which rows it is true, and for which it is NULL.
+        """Evaluate a condition, written as an expression, for each row: where it is true, and where it is NULL.
 
         Examples
         --------
@@ -187,7 +187,9 @@ class Table:
         """
         checked = expression(rule, self.schema())
         if checked.kind != "boolean":
-            raise InvalidParameter(f"a condition must be true or false of each row, and this is a {checked.kind}")
+            raise InvalidParameter(
+                f"a condition must be true or false for each row, but this expression gives a {checked.kind}"
+            )
         read = {name: self._values(name) for name in checked.columns}
         truth = numpy_columns.evaluate(checked, read, self.rows)
         null = np.zeros(self.rows, dtype=bool) if truth.null is None else np.asarray(truth.null)
@@ -213,7 +215,10 @@ class Table:
         return pandas.DataFrame(dict(self.columns))
 
     def write_csv(self, path: str | Path) -> None:
-        """Write a CSV file that `data.table` reads back: a header line, `true` and `false`, nothing where missing."""
+        """Write a CSV file that `data.table` can read back.
+
+        The file has a header line. Truth values are written as `true` and `false`, and missing values as empty cells.
+        """
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(self.names)
@@ -233,7 +238,7 @@ def column(values: Any) -> Column:
     """One column: numbers as they are, anything else as text with None for missing."""
     array = np.asarray(values)
     if array.ndim != 1:
-        raise InvalidParameter("each column must be a list of values, one per row")
+        raise InvalidParameter("each column must be a list of values, one for each row")
     if array.dtype.kind in "biuf":
         return array
     if array.dtype.kind in "US":

@@ -77,7 +77,8 @@ def decided(what: str, rule: str, table: Table) -> NDArray[np.bool_]:
     Traceback (most recent call last):
     ...
     holdfast.errors.InvalidParameter: group 'old': age > 60 is neither true nor false where age is missing, as in 1 row;
-    say what it is: (age > 60) and age is not null, or (age > 60) or age is null
+    to count such rows as false, write (age > 60) and age is not null; to count them as true, write (age > 60) or age is
+    null
     """
     true, null = evaluated(what, rule, table)
     if null.any():
@@ -88,7 +89,8 @@ def decided(what: str, rule: str, table: Table) -> NDArray[np.bool_]:
         absent = " or ".join(f"{name} is null" for name in gone)
         raise InvalidParameter(
             f"{what}: {rule} is neither true nor false where {' or '.join(gone)} is missing, as in {count} "
-            f"row{'s' if count > 1 else ''}; say what it is: ({rule}) and {present}, or ({rule}) or {absent}"
+            f"row{'s' if count > 1 else ''}; to count such rows as false, write ({rule}) and {present}; to count them "
+            f"as true, write ({rule}) or {absent}"
         )
     return true
 
@@ -151,12 +153,12 @@ _COMPARED = re.compile(r"(?<=\w)\s*(<>|<=|>=|=|<|>)\s*")
 
 @dataclass(frozen=True)
 class Target:
-    """A statement about one column, as an expression of the row language: `"ill = 1"`, `"income >= 50000"`.
+    """The statement that an audit's learners predict: a condition on one column, such as `"ill = 1"` or `"income >=
+    50000"`.
 
-    Rows that `not_applicable` is true of are left out of the audit before the split. They are never a third label:
-    coding them as a number is what inflates the whole-population figure of the paper's section 5 (erratum E18 of the
-    coherence specification). An audit of a table in which the statement is NULL somewhere, because the value is
-    missing, must say what that means, by `where_present` or `null_as`.
+    Rows for which `not_applicable` is true are left out of the audit before the split. They are never a third label. If
+    the statement is NULL for some rows because the value is missing, say what that means with `where_present` or
+    `null_as`.
 
     Parameters
     ----------
@@ -168,6 +170,11 @@ class Target:
         Leave out the rows without a value too.
     null_as : bool, optional
         Whether the statement counts as true or as false of the rows without a value.
+
+    Notes
+    -----
+    Coding rows that are not applicable as a number is what inflates the whole-population figure of the paper's
+    section 5 (erratum E18 of the coherence specification).
 
     Examples
     --------
@@ -189,11 +196,11 @@ class Target:
 
     def __post_init__(self) -> None:
         if self.null_as not in (None, True, False) or not isinstance(self.where_present, bool):
-            raise InvalidParameter("null_as must be true, false or left out, and where_present true or false")
+            raise InvalidParameter("null_as must be True, False or left out, and where_present must be True or False")
         if self.where_present and self.null_as is not None:
             raise InvalidParameter(
-                "null_as and where_present cannot both be given: either missing values count, or their rows are left "
-                "out"
+                "null_as and where_present must not both be given: either rows with missing values are counted, or "
+                "they are left out"
             )
         columns = columns_of(parsed("target", self.statement))
         if len(columns) != 1:
@@ -202,8 +209,8 @@ class Target:
             if len(columns) > 1 and len(columns_of(parsed("target", quoted))) == 1:
                 named += f"; write {quoted} for a text"
             raise InvalidParameter(
-                f"target must be a condition on one column, such as ill = 1 or income = 'high', and {self.statement!r} "
-                f"{named}"
+                "target must be a condition on one column, such as ill = 1 or income = 'high', and "
+                f"{self.statement!r} {named}"
             )
         object.__setattr__(self, "column", columns[0])
         if self.not_applicable is not None:
@@ -216,11 +223,13 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The statement as it was written, with spaces around the sign of a comparison."""
+        """The statement as it was written, with spaces around the comparison sign."""
         return " ".join(_COMPARED.sub(r" \1 ", self.statement, count=1).split())
 
     def groups(self) -> dict[str, Callable[[Table], NDArray[np.bool_]]]:
-        """The target's own two groups: the rows for which the statement is true, and those for which it is false."""
+        """The two groups that the target itself defines: the rows for which the statement is true, and those for which
+        it is false.
+        """
         return {self.name: self.truth, f"not {self.name}": lambda table: self.applies(table) & ~self.truth(table)}
 
     def applies(self, table: Table) -> NDArray[np.bool_]:
@@ -236,7 +245,7 @@ class Target:
         return (true | null if self.null_as else true) & self.applies(table)
 
     def check_said(self, table: Table, rows: NDArray[np.int64]) -> None:
-        """Refuse a table with missing values among these rows where nothing says what they mean."""
+        """Raise an error if the target's column has missing values among these rows and nothing says what they mean."""
         if self.where_present or self.null_as is not None or not self._null(table)[rows].any():
             return
         raise InvalidParameter(
@@ -254,9 +263,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Lens:
-    """A named set of columns (Definition D3 of the coherence specification).
+    """A named set of columns: those that a predictor sees (Definition D3 of the coherence specification).
 
-    It limits what is seen when predicting. The curator may use every column, and the learner everything in the report.
+    A lens limits only what is seen when predictions are made. The curator may use every column, and the learner may use
+    everything in the report.
 
     Examples
     --------
@@ -270,7 +280,7 @@ class Lens:
     def __post_init__(self) -> None:
         columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
         if not columns or not all(isinstance(c, str) and c for c in columns) or len(set(columns)) != len(columns):
-            raise InvalidParameter(f"lens {self.name!r} must name one or more distinct columns")
+            raise InvalidParameter(f"lens {self.name!r} must name at least one column, and no column twice")
         object.__setattr__(self, "columns", columns)
 
 
@@ -301,7 +311,7 @@ def family(lenses: Any, table: Table, target: str | None = None) -> tuple[Lens, 
         elif all(isinstance(lens, str) for lens in lenses):
             chosen = [Lens(", ".join(lenses), tuple(lenses))]
         else:
-            raise InvalidParameter("lenses must be all Lens objects or all column names")
+            raise InvalidParameter("lenses must be all Lens objects or all column names, not a mixture")
     else:
         raise InvalidParameter("lenses must be a Lens, a list of lenses or columns, or a mapping of names to columns")
     if len({lens.name for lens in chosen}) != len(chosen):
@@ -313,7 +323,9 @@ def family(lenses: Any, table: Table, target: str | None = None) -> tuple[Lens, 
                     f"lens {lens.name!r} names column {column!r}, which is not in the table ({', '.join(table.names)})"
                 )
             if column == target:
-                raise InvalidParameter(f"lens {lens.name!r} shows the target column {column!r} itself")
+                raise InvalidParameter(
+                    f"lens {lens.name!r} must not show the target column {column!r}, which is to be predicted"
+                )
     return tuple(chosen)
 
 

@@ -44,7 +44,8 @@ UNJUDGED = (TOO_SMALL, UNDERPOWERED, NOT_MEASURED)
 
 @dataclass(frozen=True)
 class GroupFinding:
-    """One group, one learner, one lens: every number is this group's own. None: not known.
+    """The finding about one group, for one learner and one lens. Every number is about this group alone; None means not
+    known.
 
     Attributes
     ----------
@@ -125,12 +126,13 @@ class GroupFinding:
 
 @dataclass(frozen=True)
 class CaseFinding:
-    """One learner through one lens: the outcome over its groups, its omnibus test, and the bit of the definition.
+    """The finding about one learner through one lens: the outcome over all groups, its omnibus test and the split
+    counts.
 
-    `above` counts splits in which some group exceeded alpha, `noise_share` how often chance alone does that to the same
-    predictors, and `lower` and `upper` are Clopper-Pearson limits of the failure probability of the definition, for all
-    learners and lenses together. With small groups chance alone fails the definition: so the outcome does not depend on
-    this count but on each group by itself.
+    `above` is the number of splits in which the distance of some group exceeded alpha. `noise_share` is how often
+    chance alone does this with the same predictors. `lower` and `upper` are Clopper-Pearson limits of the probability
+    that some group exceeds alpha, for all learners and lenses together. With small groups chance alone exceeds alpha.
+    Therefore the outcome depends on each group by itself and not on this count.
     """
 
     learner: str
@@ -155,8 +157,9 @@ class CaseFinding:
 
 @dataclass(frozen=True)
 class AlphaPoint:
-    """The outcome that another alpha would have given. It is only a description: the verdict is for the alpha fixed
-    beforehand.
+    """The outcome that another alpha would have given.
+
+    It is only a description. The verdict is for the alpha that was fixed beforehand.
 
     Examples
     --------
@@ -412,7 +415,7 @@ _FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The verdict of an audit. Made by `judge`; prints as its paragraph.
+    """The verdict of an audit, made by `judge`. When printed it is a paragraph in plain words.
 
     Attributes
     ----------
@@ -420,7 +423,7 @@ class Verdict:
         INCOHERENT, LEAK BELOW ALPHA (LEAK for one split), UNDERPOWERED or NO EVIDENCE: the worst over learners and
         lenses.
     exit_status : int
-        2, 1, 3 or 0, in that order.
+        1, 1, 3 or 0, in that order.
     partial : bool
         Whether something failed. A partial audit never ends with 0.
     alpha, beta, level : float
@@ -460,7 +463,7 @@ class Verdict:
     messages: tuple[str, ...]
 
     def offenders(self) -> tuple[GroupFinding, ...]:
-        """Groups that are incoherent, or that depend on who was released; worst first."""
+        """The groups that are incoherent or that depend on who was released, the worst first."""
         return tuple(f for f in self.findings if f.status == INCOHERENT or f.depends)
 
     def __str__(self) -> str:
@@ -487,7 +490,9 @@ class Verdict:
 
 
 def check_tolerance(alpha: float, beta: float) -> tuple[float, float]:
-    """The tolerance and how often it may be exceeded, checked: for `judge`, and for whoever runs for hours before it.
+    """Check the tolerance alpha and the probability with which it may be exceeded, and return both.
+
+    `judge` does this too. Call it before a run of hours, so that a wrong value is found at once.
 
     Examples
     --------
@@ -500,22 +505,24 @@ def check_tolerance(alpha: float, beta: float) -> tuple[float, float]:
 def judge(
     found: Significance, alpha: float, beta: float = 0.05, *, level: float = 0.05, alphas: Sequence[float] | None = None
 ) -> Verdict:
-    """Judge an audit at a tolerance that was fixed before it.
+    """Judge an audit at a tolerance alpha that was fixed before the audit.
 
-    For each learner, lens and group (section 4.6 of the coherence specification, reviewed):
+    For each learner, lens and group the outcome is the first of these that applies:
 
-    1. INCOHERENT if the lower Clopper-Pearson limit of the probability of a distance above alpha exceeds both beta and
-       the group's noise share. The limit has error level / (groups x learners x lenses), so the probability of any
-       false claim against beta is at most `level`. This, and no permutation test, tests the definition.
-    2. TOO SMALL FOR ALPHA if the noise share exceeds beta: then a distance above alpha is no evidence about the
-       release. UNDERPOWERED if the floor exceeds alpha / 2.
-    3. LEAK BELOW ALPHA if the omnibus test of the learner and lens, corrected for their number, is at most `level`. A
-       group is named only if its own p-value, corrected by Holm's method, is too.
-    4. NO EVIDENCE otherwise. Never "safe": other learners and other data are not covered.
+    - INCOHERENT: the probability of a distance above alpha is larger than beta and larger than the group's noise share
+      (the probability that chance alone gives such a distance). The lower Clopper-Pearson limit must show it, at the
+      error level `level / (groups x learners x lenses)`. So the probability of any false claim against beta is at most
+      `level`.
+    - TOO SMALL FOR ALPHA: the noise share exceeds beta. Then a distance above alpha is no evidence about the release.
+    - UNDERPOWERED: the floor (the mean distance that chance alone gives) exceeds alpha / 2.
+    - LEAK BELOW ALPHA: the omnibus test of the learner and lens, corrected for their number, has a p-value of at most
+      `level`. A group is named only if its own p-value, corrected by Holm's method, is at most `level` too.
+    - NO EVIDENCE: none of the above. It never means "safe", because other learners and other data are not covered.
 
-    An audit with failures, with a group that could not be judged (one declared by name but below the size limit
-    included), or with too few splits for any finding never ends
-    with 0: without a finding it is UNDERPOWERED. One split (a release already made) can only give 3, as LEAK, or 4.
+    The exit status is 0 only for NO EVIDENCE. An audit is never 0 if something failed, if a group could not be judged
+    (for example one declared by name but below the size limit), or if it had too few splits for any finding. Without a
+    finding such an audit is UNDERPOWERED. With one split (a release that was made before the audit) the audit never
+    finds INCOHERENT, and a leak is reported as LEAK.
 
     Parameters
     ----------

@@ -21,21 +21,17 @@ _MOST_DRAWS = 10**7
 
 
 class RejectionCompressor:
-    """Sends a draw from one finite distribution by naming one of a few public draws from another (Dwork et al. 2015,
-    Lemma 31).
+    """Sends a draw from a distribution `p` in few bits, if sender and receiver share random draws from a
+    distribution `q`.
 
-    Let `p` be the target and `q` the reference with `p <= 2**k q`. Everybody draws `y_1, ..., y_t` from `q` with public
-    coins, `t = ceil(2**k ln(1/beta))`. The sender accepts `y_i` with probability `p(y_i)/(2**k q(y_i))` and sends the
-    place of the first that is accepted, or the first place if none is. Each draw is accepted with probability `2**-k`,
-    so none is with probability `(1 - 2**-k)**t <= beta`, and what the receiver reads is within `beta` of `p`. The
-    message has `log2 t` bits. The printed lemma has `e^(t/2^k)` for `e^(-t/2^k)` and forgets that `t` is whole.
+    This is Lemma 31 of Dwork et al. 2015. Both sides draw the same `t` outcomes from the reference `q`. The sender
+    accepts one of them, so that the accepted outcome has the target distribution `p`, and sends its place. The message
+    has `log2 t` bits, with `t = ceil(2**k ln(1/beta))` and `k` the smallest number with `p <= 2**k q`. The distribution
+    of what the receiver reads is within `beta` of `p`.
 
-    With `truncate > 0` only the `truncate`-approximate divergence is bounded. The target is first replaced by a
-    distribution that is dominated: `min(p, 2**k q)`, and the missing mass, at most `truncate`, spread over the room
-    that is left. The distance is then at most `truncate + beta`.
-
-    For the output of an algorithm (Theorems 32 and 33) take `p` the distribution of `A(S)` and `q` that of `A` on an
-    independent sample or on a fixed one.
+    With `truncate > 0` outcomes of a total probability of at most `truncate` may exceed `2**k q`. Then the distance is
+    at most `truncate + beta`. To compress the output of an algorithm (Theorems 32 and 33), let `p` be the distribution
+    of its output on the sample and `q` the distribution of its output on an independent or a fixed sample.
 
     Parameters
     ----------
@@ -48,6 +44,16 @@ class RejectionCompressor:
 
     Notes
     -----
+    Everybody draws `y_1, ..., y_t` from `q` with public coins. The sender accepts `y_i` with probability
+    `p(y_i)/(2**k q(y_i))` and sends the place of the first that is accepted, or the first place if none is. Each
+    draw is accepted with probability `2**-k`, so none is with probability `(1 - 2**-k)**t <= beta`, and what the
+    receiver reads is within `beta` of `p`. The printed lemma has `e^(t/2^k)` for `e^(-t/2^k)` and forgets that
+    `t` is whole.
+
+    With `truncate > 0` only the `truncate`-approximate divergence is bounded. The target is first replaced by a
+    distribution that is dominated: `min(p, 2**k q)`, and the missing mass, at most `truncate`, spread over the room
+    that is left.
+
     Distributions are taken as the binary numbers that they are, normalised; every draw and every acceptance is exact.
 
     Examples
@@ -67,7 +73,8 @@ class RejectionCompressor:
         p, q = _exact(target), _exact(reference)
         if not math.isfinite(divergence) or divergence > 60:
             raise GuaranteeUnavailable(
-                "the reference distribution misses outcomes of the target, or nearly: so no short message exists"
+                "the reference distribution gives no or almost no probability to outcomes of the target, so no short "
+                "message exists; choose another reference"
             )
         if self._truncate == 0:
             self._ratio = max(a / b for a, b in zip(p, q, strict=True) if a > 0)
@@ -78,37 +85,39 @@ class RejectionCompressor:
         self._draws = max(1, math.ceil(up(float(self._ratio) * -math.log(self._beta), 8)))
         if self._draws > _MOST_DRAWS:
             raise GuaranteeUnavailable(
-                f"{self._draws} public draws would be needed, but at most {_MOST_DRAWS} are made"
+                f"{self._draws} public draws would be needed, but the limit is {_MOST_DRAWS}; choose a reference "
+                "nearer to the target"
             )
         common = math.lcm(*(weight.denominator for weight in q))
         self._heights = np.cumsum([int(weight * common) for weight in q], dtype=object)
 
     @property
     def divergence_bits(self) -> float:
-        """`k`: the (approximate) max-divergence of target and reference."""
+        """The (approximate) max-divergence of the target from the reference, in bits: the `k` of the lemma."""
         return math.log2(self._ratio)
 
     @property
     def draws(self) -> int:
-        """Number of public draws `t`."""
+        """The number `t` of public draws from the reference."""
         return self._draws
 
     @property
     def bits(self) -> float:
-        """Length of the message: `log2 t`."""
+        """The length of the message in bits: `log2 t`."""
         return up(math.log2(self._draws)) if self._draws > 1 else 0.0
 
     @property
     def failure(self) -> float:
-        """Probability that no draw is accepted."""
+        """The probability that no draw is accepted."""
         return float((1 - 1 / self._ratio) ** self._draws) if self._ratio > 1 else 0.0
 
     @cached_property
     def output_law(self) -> npt.NDArray[np.float64]:
-        """Distribution of what the receiver reads, exactly evaluated.
+        """The distribution of the outcome that the receiver reads, computed exactly.
 
-        `(1 - f) p(y) + (q(y) - p(y)/2**k)(1 - 2**-k)**(t-1)`: an accepted draw has distribution `p`; if none is
-        accepted the first draw, a rejected one, is read.
+        Outcome `y` has the probability `(1 - f) p(y) + (q(y) - p(y)/2**k)(1 - 2**-k)**(t-1)`, where `f` is the
+        probability that no draw is accepted. An accepted draw has the distribution `p`. If none is accepted, the
+        receiver reads the first draw.
         """
         p, q = (np.array([float(w) for w in law]) for law in (self._target, self._reference))
         rejected = float((1 - 1 / self._ratio) ** (self._draws - 1))
@@ -117,20 +126,26 @@ class RejectionCompressor:
 
     @property
     def truncated(self) -> npt.NDArray[np.float64]:
-        """The distribution that is aimed at: the target, or the dominated distribution near it."""
+        """The distribution that the message approximates: the target, or with `truncate` the distribution that
+        replaces it.
+        """
         return np.array([float(weight) for weight in self._target])
 
     @property
     def distance(self) -> float:
-        """Statistical distance between what is read and the distribution that is aimed at."""
+        """The statistical distance between what the receiver reads and the distribution that the message
+        approximates.
+        """
         return self.distance_to(self.truncated / self.truncated.sum())
 
     def distance_to(self, law: npt.ArrayLike) -> float:
-        """Statistical distance between what is read and another distribution, such as the target before truncation."""
+        """Return the statistical distance between what the receiver reads and another distribution, such as the
+        original target.
+        """
         return total_variation(self.output_law / self.output_law.sum(), law)
 
     def send(self, coins: int, *, source: Source | None = None) -> int:
-        """Return the message: the place of the first public draw that is accepted.
+        """Return the message: the place of the first public draw that is accepted, or the first place if none is.
 
         Parameters
         ----------
@@ -179,7 +194,7 @@ def _exact(law: npt.ArrayLike) -> list[Fraction]:
     weights = [Fraction(float(weight)) for weight in np.asarray(law).ravel()]
     total = sum(weights)
     if total <= 0:
-        raise InvalidParameter("a distribution must have positive mass")
+        raise InvalidParameter("a distribution must have an outcome with a probability above 0")
     return [weight / total for weight in weights]
 
 

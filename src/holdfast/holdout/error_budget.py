@@ -49,7 +49,9 @@ _LOGARITHMS = ("log_risk", "log_shown")
 
 @dataclass(frozen=True)
 class Course:
-    """What was shown so far, as far as later questions depend on it; constant in size, and public.
+    """A summary of what a run has shown so far, with everything on which the levels of later questions depend.
+
+    Its size does not grow with the run, and it is public.
 
     Attributes
     ----------
@@ -80,7 +82,10 @@ class Course:
     staked: float = 0.0
 
     def spent(self, asked: int, extra: float = 0.0) -> Course:
-        """Return the course after so many more questions with a spending, and what stakes took beyond their turns."""
+        """Return the summary after `turns` more questions that spent a part of the failure probability.
+
+        `extra` is what questions with a stake took in addition to the spending planned for them.
+        """
         staked = up(self.staked + extra) if extra else self.staked
         return Course(self.asked + asked, self.checks, self.failed, self.log_risk, self.log_shown, staked)
 
@@ -90,12 +95,14 @@ class Course:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Read a course back."""
+        """Return the summary that was stored as plain data."""
         if not isinstance(plain, Mapping) or set(plain) != {*_COUNTS, *_LOGARITHMS, "staked"}:
-            raise InvalidParameter(f"a stored course must have {', '.join((*_COUNTS, *_LOGARITHMS))} and staked")
+            raise InvalidParameter(
+                f"a stored course must have the entries {', '.join((*_COUNTS, *_LOGARITHMS))} and staked"
+            )
         counts: dict[str, Any] = {name: arguments.whole(name, plain[name], at_least=0) for name in _COUNTS}
         if counts["failed"] > counts["checks"]:
-            raise InvalidParameter("a stored course must have at most as many failures as checks")
+            raise InvalidParameter("a stored course must not have more failures than checks")
         rest = {
             "log_risk": arguments.real("log_risk", plain["log_risk"]),
             "log_shown": arguments.real("log_shown", plain["log_shown"], at_most=0),
@@ -107,10 +114,11 @@ class Course:
 
 @dataclass(frozen=True)
 class Message:
-    """What a question showed, as the prior weighs it.
+    """What one question showed, in the form in which the prior weighs it.
 
-    `passed` is None for a message without a pass or a failure. `log_weight` is `ln` of the prior weight of what was
-    shown besides: 0 where that is nothing. `risk` is the analyst's own probability that the question fails.
+    `passed` is None for a question that neither passes nor fails. `log_weight` is the natural logarithm of the prior
+    weight of what was shown in addition to the pass or failure; it is 0 if nothing was. `risk` is the analyst's own
+    probability that the question fails.
 
     Examples
     --------
@@ -160,7 +168,8 @@ class Price:
 
 @dataclass(frozen=True)
 class ErrorBudget:
-    """A plan for the failure probability of a run, `beta = 1 - confidence`, and the shares that follow from it.
+    """The plan for the failure probability of a run, `beta = 1 - confidence`, and the parts of it that questions may
+    use.
 
     Parameters
     ----------
@@ -210,16 +219,18 @@ class ErrorBudget:
         put(self, "expected_failures", arguments.real("expected_failures", self.expected_failures, above=0))
         put(self, "factor", arguments.real("factor", self.factor, above=0, at_most=1))
         if self.phases and not self.final:
-            raise InvalidParameter("final must be above 0 where rows are reserved: a final on them spends it")
+            raise InvalidParameter(
+                "final must be above 0 if rows are reserved, because the final on those rows spends it"
+            )
 
     @cached_property
     def beta(self) -> float:
-        """What the confidence leaves to chance."""
+        """The failure probability of the whole run, one minus the confidence."""
         return left_to_chance(self.confidence)
 
     @cached_property
     def log_beta(self) -> float:
-        """Its logarithm, for the part of it that this budget has."""
+        """The natural logarithm of the failure probability, for the part of it that this budget has."""
         return math.log(self.beta) + math.log(self.factor)
 
     @cached_property
@@ -228,13 +239,16 @@ class ErrorBudget:
 
     @cached_property
     def explore(self) -> float:
-        """The part of beta for questions before a final."""
+        """The part of beta that is for the questions before a final."""
         return 1.0 - self.final
 
     # --- Spending -----------------------------------------------------------------------------------------------------
 
     def turn(self, number: int) -> float:
-        """Return the part of beta that question `number` may spend, counted from 1; 0 beyond the planned number."""
+        """Return the part of beta that is planned for question `number`, counted from 1.
+
+        It is 0 for numbers beyond the planned number of questions.
+        """
         if self.questions is not None:
             return self._equal_turn if number <= self.questions else 0.0
         return self._whole_turn(number) * (1 - _HAIR)
@@ -250,16 +264,16 @@ class ErrorBudget:
         return self.explore / self.questions if number <= self.questions else 0.0
 
     def spending(self, course: Course) -> float:
-        """Return the part of beta that the next question may spend unless it names a stake; 0 where too little is left.
+        """Return the part of beta that the next question may spend if it names no stake; 0 if too little is left.
 
-        It is a function of the question's number alone. Stakes come out of the turns that are left: when they have used
-        these up, there are no more.
+        This part depends on the number of the question alone. Stakes are taken from the parts of the questions that are
+        still to come. When stakes have used up these parts, no more questions can be asked.
         """
         part = self.turn(course.asked + 1)
         return part if not course.staked or part <= self.left(course) else 0.0
 
     def left(self, course: Course) -> float:
-        """Return the part of beta that is left for exploring."""
+        """Return the part of beta that is left for questions before a final."""
         if self.questions is not None:
             turns = self.explore * max(0, self.questions - course.asked) / self.questions
         else:
@@ -267,9 +281,9 @@ class ErrorBudget:
         return max(0.0, turns - course.staked)
 
     def questions_left(self, course: Course) -> float:
-        """Return how many questions may still be asked at the spending of their turn; infinite without a plan.
+        """Return how many more questions can be asked with the planned spending; infinite if no number was planned.
 
-        It is 0 exactly where `spending` is.
+        It is 0 exactly when `spending` is 0.
         """
         if self.questions is not None and not course.staked:
             return max(0, self.questions - course.asked) if self.explore else 0
@@ -280,14 +294,19 @@ class ErrorBudget:
         return min(self.questions - course.asked, math.floor(self.left(course) / self.turn(1)))
 
     def final_spending(self, course: Course) -> float:
-        """Return the part of beta that one terminal batch may spend on the rows that were explored.
+        """Return the part of beta that one batch of questions at the end may spend on the rows that were explored.
 
-        Where rows are reserved, the part for finals belongs to them, and this is what exploring has left.
+        If rows are reserved, the part planned for finals belongs to the reserved rows. Then the result is what is left
+        of the part for exploring.
         """
         return (0.0 if self.phases else self.final) + self.left(course) * (1 - _HAIR)
 
     def log_final_share(self, course: Course) -> float:
-        """`ln` of the level of the next final; a constant where it is about reserved rows. Minus infinity for none."""
+        """Return the natural logarithm of the level of the next final.
+
+        If the final is about reserved rows the level is a constant. If no final is possible the result is minus
+        infinity.
+        """
         spending = self.reserve_spending if self.phases else self.final_spending(course)
         if spending <= 0:
             return -math.inf
@@ -295,11 +314,13 @@ class ErrorBudget:
 
     @property
     def reserve_spending(self) -> float:
-        """The part of beta that each final on reserved rows may spend: a constant, fixed when the run opens."""
+        """The part of beta that each final on reserved rows may spend. It is fixed when the run begins."""
         return self.final / self.phases if self.phases else 0.0
 
     def require_stake(self, course: Course, stake: float) -> float:
-        """Return a spending that a question names for itself, out of what is left for exploring."""
+        """Check the stake, a part of beta that a question names for itself, against what is left for exploring, and
+        return it.
+        """
         stake = arguments.real("stake", stake, above=0, at_most=1)
         left = self.left(course)
         if stake > left:
@@ -310,16 +331,16 @@ class ErrorBudget:
         return stake
 
     def extra(self, course: Course, spending: float) -> float:
-        """Return what a stake takes of what is left beyond its turn."""
+        """Return how much more than its planned part a question with this stake takes from what is left."""
         return max(0.0, spending - self._whole_turn(course.asked + 1))
 
     # --- Prior --------------------------------------------------------------------------------------------------------
 
     def log_prior(self, course: Course) -> float:
-        """`ln Q(h)`, the prior weight of everything that was shown; rounded down.
+        """Return the natural logarithm of the prior weight `Q(h)` of everything that was shown; rounded down.
 
-        Two forecasters of passes and failures are mixed over the run, half and half: the Beta mixture of the plan, and
-        the risks that questions stated. So wrong risks cost at most `ln 2` in all.
+        The prior is a mixture, half and half, of two forecasts of passes and failures: the Beta mixture of the plan,
+        and the risks that questions stated. Therefore wrong risks cost at most `ln 2` in the whole run.
         """
         recent: tuple[tuple[Course, float], ...] = self.__dict__.get("_recent", ())
         for known, weight in recent:  # an answer needs the weights before and after it several times
@@ -331,9 +352,10 @@ class ErrorBudget:
         return weight
 
     def log_share(self, course: Course, spending: float | None = None) -> float:
-        """`ln` of the level at which the next question may be decided as if it had been fixed in advance.
+        """Return the natural logarithm of the level of the next question.
 
-        Minus infinity where nothing is left to spend.
+        The question may be decided at this level as if it had been fixed in advance. If nothing is left to spend, the
+        result is minus infinity.
         """
         part = self.spending(course) if spending is None else spending
         if part <= 0:
@@ -343,10 +365,11 @@ class ErrorBudget:
     def after(
         self, course: Course, messages: Iterable[Message], *, asked: int | None = None, extra: float = 0.0
     ) -> Course:
-        """Return the state of the run after a batch of messages. Each message has the prior weight that it has after
-        the messages before it.
+        """Return the state of the run after a batch of messages. Each message is weighed given the messages before
+        it.
 
-        `asked` is how many of them had a spending, all if not given; `extra` is what stakes took beyond their turns.
+        `asked` is how many of the messages belong to questions that spent a part of beta (by default all). `extra` is
+        what questions with a stake took in addition to the spending planned for them.
         """
         count = 0
         for message in messages:
@@ -369,11 +392,14 @@ class ErrorBudget:
         return Course(course.asked + spends, course.checks + 1, failed, gained, shown, course.staked)
 
     def log_message_weight(self, course: Course, message: Message) -> float:
-        """`ln` of the prior weight of one message here: minus its length in nats."""
+        """Return the natural logarithm of the prior weight of one message at this point, which is minus its code
+        length in nats.
+        """
         return self.log_prior(self._after(course, message)) - self.log_prior(course)
 
     def price(self, course: Course, message: Message) -> Price:
-        """What a question that shows this message would do to the intervals after it, before it is asked.
+        """Return how a question that shows this message would change the intervals after it. Call it before the
+        question is asked.
 
         Examples
         --------
@@ -385,7 +411,9 @@ class ErrorBudget:
         return self.price_between(course, self.after(course, [message]))
 
     def price_between(self, before: Course, after: Course, log_share: float | None = None) -> Price:
-        """The same for what was shown between two points of a run, to a question of this share."""
+        """Return how what was shown between two points of a run changed the intervals of a question with this share
+        of beta.
+        """
         nats = max(0.0, self.log_prior(before) - self.log_prior(after))
         share = self.log_share(before) if log_share is None else log_share
         width = self._final_width(before)
@@ -441,7 +469,7 @@ def reserve_parts(reserve: Any) -> tuple[float, ...]:
     parts = tuple(arguments.real("reserve", part, at_least=0, below=1) for part in given)
     positive = tuple(part for part in parts if part > 0)
     if sum(positive) >= 1:
-        raise InvalidParameter(f"reserve must add up to less than 1, got {sum(positive):g}")
+        raise InvalidParameter(f"the parts in reserve must add up to less than 1, got {sum(positive):g}")
     return positive
 
 

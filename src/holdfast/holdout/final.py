@@ -74,7 +74,9 @@ def split_of(claims: Any = "intervals") -> dict[str, float]:
         return dict(_SPLITS[arguments.choice("claims", claims, tuple(_SPLITS))])
     if not isinstance(claims, Mapping):
         if not isinstance(claims, Sequence):
-            raise InvalidParameter(f"claims must be one of {', '.join(_SPLITS)}, a list of claims or parts of them")
+            raise InvalidParameter(
+                f"claims must be one of {', '.join(_SPLITS)}, a list of claims, or a mapping of claims to their parts"
+            )
         claims = dict.fromkeys(claims, 1)
     if not claims:
         raise InvalidParameter(f"claims must name at least one of {', '.join(CLAIMS)}")
@@ -203,9 +205,11 @@ class MetricFinalists(Finalists):
         if any(
             (procedure.low, procedure.high, procedure.n) != (first.low, first.high, first.n) for procedure in procedures
         ):
-            raise InvalidParameter("candidates must be metrics of one range on the same rows")
+            raise InvalidParameter("candidates must be metrics with the same range, computed on the same rows")
         if not all(hasattr(procedure, "value") for procedure in procedures):
-            raise InvalidParameter("candidates must be metrics with a value, as those of holdfast.holdout.metrics")
+            raise InvalidParameter(
+                "candidates must be metrics that have a value, such as those of holdfast.holdout.metrics"
+            )
         return cls(first.n, first.low, first.high, False, procedures=tuple(procedures))
 
     @property
@@ -239,7 +243,7 @@ class MetricFinalists(Finalists):
 
 @dataclass(frozen=True)
 class FinalResult:
-    """What a final shows: exact values, and what is claimed about them. Everything holds at once.
+    """The result of `final`: the exact values of the candidates and the claims about them. All claims hold together.
 
     Attributes
     ----------

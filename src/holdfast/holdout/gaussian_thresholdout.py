@@ -34,17 +34,16 @@ _FAR = 1e100
 
 
 class GaussianThresholdout(OneOwner):
-    """The variant behind Figures 2 to 4 of Dwork et al. 2015; certified where the number of questions is planned.
+    """Thresholdout with Gaussian noise, the variant behind Figures 2 to 4 of Dwork et al. 2015.
 
-    If `|holdout - candidate| > threshold + N(0, noise)` the answer is `holdout + N(0, noise)`, both draws fresh;
-    otherwise it is the candidate. With `threshold = 4/sqrt(n)` and `noise = 1/sqrt(n)` this is what the authors'
-    experiment ran. It differs from their Figure 1 in everything that its proof needs: one noise scale instead of 2:4:1,
-    no threshold noise that is kept, no budget, and values that may be unbounded. `Thresholdout` is Figure 1;
-    `mechanisms.GaussianSparseVector` is a Gaussian sparse vector with a proof.
+    If `|holdout - candidate| > threshold + N(0, noise)`, the answer is `holdout + N(0, noise)`, with fresh noise each
+    time. Otherwise the answer is the candidate. The authors' experiment used `threshold = 4/sqrt(n)` and `noise =
+    1/sqrt(n)`.
 
-    With `questions` the values must lie in [0, 1], and every shown value is within `accuracy` of the truth, all at once
-    (`holdout.gaussian-threshold-accuracy`); without, no theorem covers the run, and every answer says so.
-    `ThresholdAnswers` draws noise once for each question, which certifies more.
+    If `questions` is given, the run can be certified: the values must lie in [0, 1], and all shown values together are
+    within `accuracy` of their population values (`holdout.gaussian-threshold-accuracy`). If `questions` is not given,
+    no theorem covers the run, and every answer says so. `ThresholdAnswers` draws noise once for each question and
+    certifies smaller errors.
 
     Parameters
     ----------
@@ -65,6 +64,10 @@ class GaussianThresholdout(OneOwner):
 
     Notes
     -----
+    It differs from the authors' Figure 1 in everything that the proof of Figure 1 needs: one noise scale instead
+    of 2:4:1, no threshold noise that is kept, no budget, and values that may be unbounded. `Thresholdout` is
+    Figure 1; `mechanisms.GaussianSparseVector` is a Gaussian sparse vector with a proof.
+
     Noise is discrete Gaussian on a grid with at least 4096 steps in its standard deviation. In a certified run it is a
     real Gaussian added to the exact mean and rounded afterwards, as the theorem needs.
 
@@ -111,7 +114,7 @@ class GaussianThresholdout(OneOwner):
         """The arguments of the theorem; empty where no run was planned."""
         if questions is None:
             if overfits is not None:
-                raise InvalidParameter("overfits must come with questions, for a certified run")
+                raise InvalidParameter("overfits needs questions too: a certified run is planned with both")
             return {}
         asked = arguments.whole("questions", questions, at_least=1, at_most=10**9)
         spoken = asked if overfits is None else arguments.whole("overfits", overfits, at_least=1, at_most=asked)
@@ -124,15 +127,15 @@ class GaussianThresholdout(OneOwner):
         plan = size | {"threshold": self._threshold, "noise": self._noise}
         if not math.isfinite(gaussian_threshold_accuracy(**plan)):
             raise GuaranteeUnavailable(
-                f"{asked} questions with threshold {self._threshold:g} and noise {self._noise:g} certify nothing: the "
-                f"threshold must be more than {-float(ndtri(size['beta'] / asked)):.3g} times the noise, and the noise "
-                "between 0.001/sqrt(n) and 1000/sqrt(n)"
+                f"{asked} questions with threshold {self._threshold:g} and noise {self._noise:g} cannot be certified; "
+                f"the threshold must be more than {-float(ndtri(size['beta'] / asked)):.3g} times the noise, and the "
+                "noise between 0.001/sqrt(n) and 1000/sqrt(n)"
             )
         return plan
 
     @property
     def accuracy(self) -> float | None:
-        """How far any shown value may be from the truth; None where no run was planned."""
+        """How far any shown value may be from its population value; None if no number of questions was planned."""
         return up(self._half_width + self._threshold) if self._plan else None
 
     @property
@@ -142,37 +145,42 @@ class GaussianThresholdout(OneOwner):
 
     @property
     def n(self) -> int:
-        """Rows in the holdout."""
+        """The number of rows in the holdout."""
         return self._n
 
     @property
     def threshold(self) -> float:
-        """The threshold; nothing about it is secret."""
+        """The threshold of the comparison, which is public."""
         return self._threshold
 
     @property
     def noise(self) -> float:
-        """Standard deviation of both noises."""
+        """The standard deviation of both noises: that of the comparison and that of the shown value."""
         return self._noise
 
     @property
     def asked(self) -> int:
-        """Questions so far."""
+        """The number of questions asked so far."""
         return self._asked
 
     @property
     def overfits(self) -> int:
-        """How many questions were answered from the holdout."""
+        """The number of questions that were answered with a holdout value."""
         return self._overfits
 
     def query(self, train_values: Rows, holdout_values: Rows) -> Answer:
-        """Ask with values on training and holdout rows: in [0, 1] in a certified run, else up to 1e100 in size."""
+        """Ask a question, given one value for each training row and for each holdout row.
+
+        In a certified run the values must be in [0, 1]. Otherwise they may be at most 1e100 in size.
+        """
         array = column(train_values, "train_values")
         candidate = summarise(array, n=max(1, array.size), low=-_FAR, high=_FAR, name="train_values").mean
         return self.query_values(candidate, holdout_values)
 
     def query_values(self, candidate: float, holdout_values: Rows) -> Answer:
-        """Ask with any candidate and values on the holdout rows."""
+        """Ask a question, given a candidate value from any source outside the holdout and one value for each holdout
+        row.
+        """
         if self._plan:
             return self._certified(candidate, holdout_values)
         candidate = arguments.real("candidate", candidate)
@@ -180,7 +188,10 @@ class GaussianThresholdout(OneOwner):
         return self.query_means(candidate, mean)
 
     def query_means(self, candidate: float, holdout_mean: float) -> Answer:
-        """Ask with the holdout's value computed elsewhere; not in a certified run, which needs the exact mean."""
+        """Ask a question whose holdout value was computed elsewhere.
+
+        This is not possible in a certified run, which has to compute the exact mean itself.
+        """
         self._require_no_plan()
         candidate = arguments.real("candidate", candidate)
         guess, index = self._grid.near_index(candidate), self._grid.near_index(holdout_mean)
@@ -193,7 +204,9 @@ class GaussianThresholdout(OneOwner):
             return self._answer(value, over)
 
     def query_batch(self, candidates: npt.ArrayLike, holdout_means: npt.ArrayLike) -> ThresholdAnswers:
-        """Ask many questions at once, in two vectorised draws; no question depends on another. Not in a certified run.
+        """Ask many questions at once. No question may depend on the answer to another one of the batch.
+
+        The noise is drawn in two vectorised calls. This is not possible in a certified run.
 
         Examples
         --------
@@ -205,7 +218,9 @@ class GaussianThresholdout(OneOwner):
         try:
             guesses, means = np.asarray(candidates, dtype=np.float64), np.asarray(holdout_means, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InvalidParameter("candidates and holdout_means must be one number per question") from None
+            raise InvalidParameter(
+                "candidates and holdout_means must each be a list with one number for each question"
+            ) from None
         if guesses.ndim != 1 or guesses.shape != means.shape:
             raise InvalidParameter("candidates and holdout_means must be one number per question, equally many")
         indices = self._grid.indices(means)
@@ -221,7 +236,8 @@ class GaussianThresholdout(OneOwner):
     def _require_no_plan(self) -> None:
         if self._plan:
             raise InvalidParameter(
-                "questions must be left out for values computed elsewhere; use query or query_values"
+                "values that were computed elsewhere cannot be used in a run with planned questions; use query or "
+                "query_values, or make the run without questions"
             )
 
     def _certified(self, candidate: float, holdout_values: Rows) -> Answer:
@@ -231,7 +247,9 @@ class GaussianThresholdout(OneOwner):
         noise, plan = Fraction(self._noise), self._plan
         with self._alone():
             if self._asked >= plan["questions"] or self._overfits >= plan["budget"]:
-                raise BudgetExhausted("the planned questions or overfits are used up")
+                raise BudgetExhausted(
+                    "the planned questions or overfits are used up; this holdout answers nothing further"
+                )
             excess = abs(mean - Fraction(candidate)) - Fraction(self._threshold)
             over = rounded_gaussian(noise, self._grid, mean=excess, source=self._source) > 0
             value, half = candidate, self._half_width
@@ -256,7 +274,10 @@ class GaussianThresholdout(OneOwner):
         return Answer(value, None, Guarantee("none", public, "no theorem", certified=False), passed=not over)
 
     def state(self) -> dict[str, Any]:
-        """Return the run as plain data; with `noise.Seeded` the generator is in it, and then it is secret."""
+        """Return the run as plain data.
+
+        If the noise comes from `noise.Seeded`, the generator is part of the data, and then they are secret.
+        """
         with self._alone():
             return {
                 "kind": "gaussian-thresholdout",

@@ -39,27 +39,21 @@ class LadderAnswer(Answer):
 
 
 class Ladder(OneOwner):
-    """Blum and Hardt 2015: submissions are scored on one holdout; only the best score so far is ever shown.
+    """A leaderboard that scores submissions on one holdout and only ever shows the best score so far (Blum and Hardt
+    2015).
 
-    A submission is one loss in [0, 1] for each holdout row. Let `R` be the score shown.
+    A submission is one loss in [0, 1] for each holdout row. `R` is the score that is shown. `mode` selects when it
+    changes:
 
-    - *fixed-step*: a mean loss below `R - step` sets `R` to it, rounded to the nearest multiple of `step`.
-    - *parameter-free*: a mean loss below `R - s/sqrt(n)` sets `R` to it, rounded to the nearest multiple of `1/n`; `s`
-      is the standard deviation of the differences between its losses and those of the leader, row by row.
+    - *fixed-step*: if the mean loss of a submission is below `R - step`, `R` becomes this mean, rounded to the nearest
+      multiple of `step`.
+    - *parameter-free*: if the mean loss is below `R - s/sqrt(n)`, `R` becomes this mean, rounded to the nearest
+      multiple of `1/n`. `s` is the standard deviation, over the rows, of the differences between the losses of the
+      submission and of the leader.
 
-    Anything else repeats `R`. `Answer.passed` says whether the submission took the lead. After `submissions`
-    submissions the answer is bottom: `value` and `passed` None.
-
-    The interval of an answer holds the best true loss among all submissions so far, at all times at once, with
-    probability at least `confidence = 1 - beta`:
-
-    - *fixed-step* (`holdout.ladder-tail`, transcripts counted): `[R - step - e, R + step/2 + e]`. No
-      submission is more than a step below `R`, and the leader's own mean is within half a step of it.
-    - *parameter-free* (derived here; no statement of the paper is used): given the transcript a submission is fixed,
-      so at submission `i` after `f` moves the mean is within `e_i = sqrt(ln(2/beta_i)/(2n))` of the truth, with the
-      shares of the error budget (`holdout.error-allocation`): whether it moves is weighed as a check, and a move by `j`
-      steps of `1/n` has weight `1/(j(j+1))`. As `s/sqrt(n) <= 1/sqrt(n-1)`, the best true loss is in
-      `[R - 1/sqrt(n-1) - E, R + 1/(2n) + E]`, `E` the largest `e_i` so far.
+    Every other submission gets the same `R` again. `Answer.passed` says whether the submission took the lead. After
+    `submissions` submissions every answer has `value` and `passed` None. The interval of an answer contains the best
+    true loss among all submissions so far. With probability at least `confidence` this holds for all answers together.
 
     Parameters
     ----------
@@ -75,6 +69,18 @@ class Ladder(OneOwner):
         Probability that every interval holds.
     scores : str
         "losses": small is good. "correctness": values are 1 for a correct row, and the score shown is an accuracy.
+
+    Notes
+    -----
+    With `beta = 1 - confidence`, the interval of an answer is:
+
+    - *fixed-step* (`holdout.ladder-tail`, transcripts counted): `[R - step - e, R + step/2 + e]`. No submission is more
+      than a step below `R`, and the leader's own mean is within half a step of it.
+    - *parameter-free* (derived here; no statement of the paper is used): given the transcript a submission is fixed, so
+      at submission `i` after `f` moves the mean is within `e_i = sqrt(ln(2/beta_i)/(2n))` of the truth, with the shares
+      of the error budget (`holdout.error-allocation`): whether it moves is weighed as a check, and a move by `j` steps
+      of `1/n` has weight `1/(j(j+1))`. As `s/sqrt(n) <= 1/sqrt(n-1)`, the best true loss is in `[R - 1/sqrt(n-1) - E, R
+      + 1/(2n) + E]`, `E` the largest `e_i` so far.
 
     Examples
     --------
@@ -118,31 +124,31 @@ class Ladder(OneOwner):
 
     @property
     def n(self) -> int:
-        """Rows in the holdout."""
+        """The number of rows in the holdout."""
         return self._n
 
     @property
     def step(self) -> float:
-        """Step of the scores shown."""
+        """The step of the scores that are shown."""
         return self._step
 
     @property
     def submitted(self) -> int:
-        """Submissions scored so far."""
+        """The number of submissions scored so far."""
         return self._submitted
 
     @property
     def leader(self) -> int:
-        """Number of the leading submission, counted from 1; 0 before the first."""
+        """The number of the leading submission, counted from 1; 0 before the first submission."""
         return self._leader
 
     @property
     def best(self) -> float | None:
-        """The score shown; None before the first submission."""
+        """The score that is shown; None before the first submission."""
         return None if self._shown is None else self._score(self._shown * self._step)
 
     def submit(self, values: Rows) -> Answer:
-        """Score a submission.
+        """Score a submission, given its loss on each holdout row.
 
         Parameters
         ----------
@@ -209,7 +215,10 @@ class Ladder(OneOwner):
         return LadderAnswer(self._score(loss), (ends[0], ends[1]), guarantee, None, remaining, moved)
 
     def state(self) -> dict[str, Any]:
-        """The run as plain data; parameter-free it holds the leader's losses row by row. Store it as a secret."""
+        """Return the run as plain data.
+
+        In the mode "parameter-free" the data contain the leader's loss on each row. Store them as a secret.
+        """
         with self._alone():
             return {
                 "kind": "ladder",
@@ -233,7 +242,7 @@ class Ladder(OneOwner):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Ladder:
-        """Continue from a state that `state()` returned."""
+        """Return the Ladder that `state()` described, ready for its next submission."""
         known = ("parameters", "submitted", "moves", "leader", "shown", "error", "losses")
         fields = (*known, "log_shown") if isinstance(state, dict) and "log_shown" in state else known
         stored = read_state(state, "ladder", fields)

@@ -25,18 +25,16 @@ _ROOM = 1e-12
 
 
 class MedianMechanism(OneOwner):
-    """Answers questions about a finite universe from a shrinking set of small databases (Dwork et al. 2015, Figure 5).
+    """Answers questions about a population with finitely many possible rows (Figure 5 of Dwork et al. 2015).
 
-    A question is a function on the universe with values in [0, 1]. The public answer is the median of its means over
-    all databases of `size` rows that are still consistent. Where it is within `2 alpha` of the sample's mean,
-    `alpha = tau/3`, it is the answer. Otherwise the answer is the sample's mean rounded to the nearest multiple of
-    `alpha`, and databases farther than a radius from it are thrown out.
+    A question is a function with values in [0, 1] on the possible rows, and it asks for the mean of the function. The
+    mechanism keeps a set of small databases of `size` rows that are consistent with its answers so far. Its public
+    guess is the median of the means of the question over these databases. If the guess is within `2 alpha` of the
+    sample's mean, with `alpha = tau/3`, the guess is the answer. Otherwise the answer is the sample's mean, rounded to
+    the nearest multiple of `alpha`, and databases whose mean is farther than a radius from it are removed.
 
-    *The correction.* The printed radius is `2 alpha`. The median is then more than `2 alpha - alpha/2` from the
-    answer, which is inside the radius, so it may stay and the same question can take the private branch forever.
-    With radius `3 alpha/2` the median and everything beyond it goes: each private round at least halves the set. The
-    database of `size` rows that is within `alpha` of the sample on all questions (Lemma 35) stays, because rounding
-    adds `alpha/2`. `method="paper"` keeps the printed radius, for comparison, and certifies nothing.
+    The radius is corrected to `3 alpha/2`. `method="paper"` keeps the published radius for comparison and certifies
+    nothing.
 
     Parameters
     ----------
@@ -54,6 +52,14 @@ class MedianMechanism(OneOwner):
         Rows of the small databases, `ceil(log2(questions)/alpha^2)` unless given. Another size is not certified.
     limit : int
         Histograms at most: there are `C(size + |X| - 1, |X| - 1)` of them.
+
+    Notes
+    -----
+    *The correction.* The printed radius is `2 alpha`. The median is then more than `2 alpha - alpha/2` from the
+    answer, which is inside the radius, so it may stay and the same question can take the private branch forever.
+    With radius `3 alpha/2` the median and everything beyond it goes: each private round at least halves the set. The
+    database of `size` rows that is within `alpha` of the sample on all questions (Lemma 35) stays, because rounding
+    adds `alpha/2`. `method="paper"` keeps the printed radius, for comparison, and certifies nothing.
 
     Examples
     --------
@@ -79,7 +85,10 @@ class MedianMechanism(OneOwner):
         super().__init__()
         table = column(counts, "counts")
         if table.dtype.kind not in "iu" or len(table) < 2 or table.min() < 0 or table.sum() < 1:
-            raise InvalidParameter("counts must be one whole number, at least 0, for each of at least two elements")
+            raise InvalidParameter(
+                "counts must have one whole number, at least 0, for each possible row, and there must be at least "
+                "two possible rows"
+            )
         self._questions = arguments.whole("questions", questions, at_least=2, at_most=10**15)
         self._tau = arguments.real("tau", tau, at_least=1e-3, below=1)
         self._confidence = arguments.probability("confidence", confidence)
@@ -93,8 +102,9 @@ class MedianMechanism(OneOwner):
         histograms = math.comb(self._size + self._universe - 1, self._universe - 1)
         if histograms > self._limit:
             raise InvalidParameter(
-                f"limit must be at least the number of histograms, {histograms:.3g} for {self._size} rows over "
-                f"{self._universe} elements, got {self._limit}; the mechanism is for small universes"
+                f"the mechanism needs {histograms:.3g} histograms for {self._size} rows over a universe of "
+                f"{self._universe} elements, but limit is {self._limit}; raise limit, or use another method, because "
+                "this one is for small universes"
             )
         self._sample = table.astype(np.float64) / self._n
         self._certified = (
@@ -109,27 +119,31 @@ class MedianMechanism(OneOwner):
 
     @property
     def n(self) -> int:
-        """Rows of the sample."""
+        """The number of rows of the sample."""
         return self._n
 
     @property
     def asked(self) -> int:
-        """Questions answered so far."""
+        """The number of questions answered so far."""
         return self._asked
 
     @property
     def private_rounds(self) -> int:
-        """Questions whose answer came from the sample."""
+        """The number of questions whose answer came from the sample."""
         return self._private
 
     @property
     def round_bound(self) -> int:
-        """Private rounds at most, in the corrected form: each halves a set of `|X|**size` databases."""
+        """The largest possible number of private rounds, that is of answers that come from the sample.
+
+        In the corrected form each private round removes at least half of the `|X|**size` databases, where `|X|` is the
+        number of possible rows.
+        """
         whole = math.floor(self._size * math.log2(self._universe))
         return min(whole, int(median_rounds(self._universe, self._questions, self._tau))) if self._certified else whole
 
     def query(self, values: npt.ArrayLike) -> Answer:
-        """Ask for the mean of a function, given by its value at each element of the universe.
+        """Ask for the mean of a function, given by its value at each element of the universe (each possible row).
 
         Parameters
         ----------
@@ -143,10 +157,12 @@ class MedianMechanism(OneOwner):
         """
         phi = column(values, "values")
         if phi.shape != (self._universe,):
-            raise InvalidParameter(f"values must be {self._universe} numbers, one for each element of the universe")
+            raise InvalidParameter(
+                f"values must be a list of {self._universe} numbers, one for each element of the universe"
+            )
         phi = phi.astype(np.float64)
         if not (phi.min() >= 0 and phi.max() <= 1):
-            raise InvalidParameter("values must lie in [0, 1], without missing values, and some do not")
+            raise InvalidParameter("values must be in [0, 1] without missing values, but some are not")
         with self._alone():
             if self._asked >= self._questions:
                 return self._answer(None, None)
@@ -174,7 +190,7 @@ class MedianMechanism(OneOwner):
         return Answer(value, interval, guarantee, None, remaining, public)
 
     def state(self) -> dict[str, Any]:
-        """Return the run as plain data, the sample's histogram among it. Store it as a secret."""
+        """Return the run as plain data. The data contain the sample's histogram, so store them as a secret."""
         with self._alone():
             return {
                 "kind": "median-mechanism",
@@ -195,7 +211,7 @@ class MedianMechanism(OneOwner):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> MedianMechanism:
-        """Continue from a state that `state()` returned."""
+        """Return the mechanism that `state()` described, ready for its next question."""
         stored = read_state(state, "median-mechanism", ("parameters", "asked", "private", "removed"))
         mechanism = cls(**stored["parameters"])
         mechanism._asked = arguments.whole("asked", stored["asked"], at_least=0, at_most=mechanism._questions)

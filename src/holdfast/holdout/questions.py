@@ -115,7 +115,9 @@ def check_winner(
     # The family of the batch, not of the winner's own column: limits must be the same function for all candidates.
     family = question.mean_family(question.chosen(guess, log_share, question.binary))
     if family is None:
-        raise InvalidParameter("show must be name here: the interval of the winner must be a function of its mean")
+        raise InvalidParameter(
+            "show must be 'name' with this family, because the interval of the winner is not a function of its mean"
+        )
     interval = question.interval(family)
     paid, free = log_share - math.log(2) - math.log(among), log_share - math.log(2)
     below, above = (paid, free) if greater else (free, paid)
@@ -262,7 +264,7 @@ class MeanQuestion:
             raise InvalidParameter(f"binary must be True or False, got a {type(self.binary).__name__}")
         if self.binary and (self.low, self.high) != (0.0, 1.0):
             raise InvalidParameter(
-                f"binary must be False unless the range is [0, 1], got [{self.low:g}, {self.high:g}]"
+                f"binary must be False, because the range is [{self.low:g}, {self.high:g}] and not [0, 1]"
             )
         if self.spread is not None:
             spread = arguments.real("spread", self.spread, at_least=0, at_most=(self.high - self.low) / 2)
@@ -530,10 +532,13 @@ class ProcedureQuestion:
 
     def __post_init__(self) -> None:
         if not isinstance(self.procedure, Procedure):
-            raise InvalidParameter(f"procedure must have an interval, got a {type(self.procedure).__name__}")
+            raise InvalidParameter(
+                f"procedure must have a method named interval, got a {type(self.procedure).__name__}"
+            )
         if self.procedure.n != self.n:
             raise InvalidParameter(
-                f"procedure must be computed from the holdout's {self.n} rows, got {self.procedure.n}"
+                f"procedure was computed from {self.procedure.n} rows, but it must be computed from all {self.n} rows "
+                "of the holdout"
             )
 
     def guess(self, guess: Any, tolerance: Any, show: Any, grid: Any) -> Guess:
@@ -566,5 +571,5 @@ class ProcedureQuestion:
         if isinstance(asked, OneSided):
             return claim_procedure(self.procedure, asked, log_share, name)
         if asked.tolerance is None:
-            raise InvalidParameter("tolerance must be given for a metric")
+            raise InvalidParameter("tolerance was not given; a metric needs one, because it has no default tolerance")
         return check_procedure(self.procedure, asked, log_share, asked.tolerance, name)

@@ -212,7 +212,7 @@ def rank(
     family = ~np.eye(count, dtype=np.bool_) if counted is None else counted & ~np.eye(count, dtype=np.bool_)
     weights = np.ones((count, count)) if forecast is None else forecast.weights
     if weights.shape != (count, count) or np.any(weights[family] <= 0):
-        raise InvalidParameter("weights must be a positive number for each ordered pair")
+        raise InvalidParameter("weights must have a number above 0 for each ordered pair")
     weights = np.where(family, weights, 0.0)
     passing = None if forecast is None else Passing(forecast)
     at_large = 1.0 if passing is None else _EVENLY

@@ -111,7 +111,9 @@ class Split:
         reserved = tuple(np.flatnonzero((place >= a) & (place < b)) for a, b in pairwise(ends))
         explored = np.flatnonzero(place >= ends[-1])
         if not explored.size or not all(part.size for part in reserved):
-            raise InvalidParameter(f"reserve must leave rows on each side: {n} units are too few")
+            raise InvalidParameter(
+                f"reserve must leave at least one unit on each side, but {n} units are too few for that"
+            )
         return cls(seed, tuple(parts), explored, reserved)
 
 
@@ -141,7 +143,7 @@ class Units:
         try:
             codes = np.unique(labels, return_inverse=True)[1].ravel()
         except TypeError:
-            raise InvalidParameter("groups must have labels of one kind, without missing ones") from None
+            raise InvalidParameter("groups must have labels of one type, with no label missing") from None
         return cls(codes, np.bincount(codes))
 
     @property
@@ -157,7 +159,7 @@ class Units:
         return np.asarray(np.bincount(self.codes, read, self.count) / self.sizes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that `from_dict` reads back."""
+        """Return plain data, which `from_dict` reads back."""
         return {"codes": self.codes.astype("<u4").tobytes().hex()}
 
     @classmethod
@@ -217,85 +219,87 @@ class Run(SharedOnCopy):
 
     @property
     def n(self) -> int:
-        """Rows of the holdout, those that are reserved included."""
+        """The number of rows of the holdout, reserved rows included."""
         return self._rows_in_all if self._units is None else self._units.codes.size
 
     @property
     def units(self) -> int:
-        """Independent units of the holdout: its rows, or their groups."""
+        """The number of independent units of the holdout: its rows or, if groups were given, the groups."""
         return self._rows_in_all
 
     @property
     def explored(self) -> int:
-        """Units (rows, or groups of them) that questions before a final read."""
+        """The number of units (rows or groups of rows) that the questions before a final use."""
         return self._n
 
     @property
     def low(self) -> float:
-        """Least value unless a question names another."""
+        """The smallest value that a row can have, unless a question gives another one."""
         return self._low
 
     @property
     def high(self) -> float:
-        """Greatest value unless a question names another."""
+        """The largest value that a row can have, unless a question gives another one."""
         return self._high
 
     @property
     def budget(self) -> ErrorBudget:
-        """The plan of the failure probability."""
+        """The plan that divides the failure probability among the questions."""
         return self._run.budget
 
     @property
     def confidence(self) -> float:
-        """Probability that all answers hold."""
+        """The probability that all answers of the run hold together."""
         return self._run.budget.confidence
 
     @property
     def questions(self) -> int | None:
-        """Planned number of questions."""
+        """The planned number of questions."""
         return self._run.budget.questions
 
     @property
     def failures(self) -> int | None:
-        """Planned number of failures that may show a value."""
+        """The planned number of failed checks that may show a value."""
         return self._run.failures
 
     @property
     def asked(self) -> int:
-        """Questions asked so far."""
+        """The number of questions asked so far."""
         return self._run.asked
 
     @property
     def failed(self) -> int:
-        """Failures so far."""
+        """The number of failed checks so far."""
         return self._run.failed
 
     @property
     def ended(self) -> bool:
-        """Whether exact values were shown, so that nothing more is asked of the explored rows."""
+        """Whether exact values were shown. After that, no more questions are answered about the explored rows."""
         return self._run.ended
 
     @property
     def remaining(self) -> dict[str, float]:
-        """Questions and failures that are left; infinite where the plan has no limit."""
+        """The number of questions and of failures that are left; infinite where the plan sets no limit."""
         return self._run.left()
 
     @property
     def log_share(self) -> float:
-        """Natural logarithm of the share of the failure probability that the next question gets. Public."""
+        """The natural logarithm of the failure probability at which the next question is decided. It is public."""
         return self._run.log_share
 
     @property
     def log_prior(self) -> float:
-        """Natural logarithm of the prior weight of everything that was shown; 0 before anything was. Public."""
+        """The natural logarithm of the prior weight of everything that was shown; 0 before the first answer. It is
+        public.
+        """
         return self._run.budget.log_prior(self._run.course)
 
     @property
     def failure_price(self) -> Price:
-        """How much wider, as a proportion, later intervals and a final's would become if the next check failed near
-        its guess. Public.
+        """How much wider, as a proportion, later intervals and those of a final would become if the next check
+        failed.
 
-        A failure far from its guess costs a little more.
+        The number is public. It is for a value near the guess. A failure far from the guess costs a little more.
 
         Examples
         --------
@@ -308,15 +312,15 @@ class Run(SharedOnCopy):
 
     @property
     def transcript(self) -> tuple[Answer, ...]:
-        """Every answer that was released, in order."""
+        """All answers that were released, in order."""
         return tuple(entry.answer for entry in self._run.entries)
 
     def state(self, *, secrets: bool = False) -> dict[str, Any]:
-        """Return the plan and the transcript as plain data for JSON; `from_state` reads it back exactly.
+        """Return the plan and the transcript as plain data for JSON. `from_state` reads them back exactly.
 
-        Everything in it was released or is public: no rows, no sums. With `secrets` it also has what `close` would
-        reveal; keep that to yourself, or a run that goes on from a state has to be closed without it. Whoever goes on
-        from a state must be the only one who does.
+        The data contain only what was released or is public, no rows and no sums. With `secrets=True` they also contain
+        what `close` would reveal. Keep such data to yourself. Without them, a run that continues from the state must be
+        closed without revealing earlier answers. Only one run may continue from a state.
         """
         budget, split = self._run.budget, self._split
         return {
@@ -339,8 +343,8 @@ class Run(SharedOnCopy):
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Return the holdout that `state()` described, ready for its next question.
 
-        States of earlier versions, which had other weights, are read too: what was shown is charged by the prior of
-        this version, and no part of the failure probability is kept for a final.
+        States of earlier versions, which used other weights, are read too. What they showed is charged by the prior of
+        this version, and they have no part of the failure probability for a final.
 
         Examples
         --------
@@ -353,7 +357,7 @@ class Run(SharedOnCopy):
         """
         try:
             if state["format"] not in (1, _FORMAT):
-                raise InvalidParameter(f"state must have format {_FORMAT}, got {state['format']!r}")
+                raise InvalidParameter(f"state must have the format {_FORMAT}, got {state['format']!r}")
             holdout = cls._planned(state)
             entries = state["transcript"]
             holdout._run.replay(earlier_entries(entries) if state["format"] == 1 else entries)
@@ -363,7 +367,7 @@ class Run(SharedOnCopy):
                 holdout._phase = arguments.whole("phase", state["phase"], at_least=0)
                 holdout._run.ended = bool(state["ended"])
         except (KeyError, TypeError, AttributeError, BudgetExhausted) as error:
-            raise InvalidParameter(f"state must be what state() returned: {error}") from error
+            raise InvalidParameter(f"state must be unchanged since state() returned it: {error}") from error
         return holdout
 
     @classmethod
@@ -416,7 +420,7 @@ def _unpacked(plain: Mapping[str, Any] | None, n: int) -> Split | None:
         return None
     sides = np.frombuffer(bytes.fromhex(plain["sides"]), dtype=np.uint8)
     if sides.shape != (n,):
-        raise InvalidParameter(f"reserve in the state must say for each unit whether it is reserved: {n} units")
+        raise InvalidParameter(f"reserve in the state must say for each of {n} units whether it is reserved")
     parts = tuple(arguments.reals("parts", plain["parts"]))
     reserved = tuple(np.flatnonzero(sides == phase) for phase in range(1, len(parts) + 1))
     return Split(plain["seed"], parts, np.flatnonzero(sides == 0), reserved)
@@ -433,25 +437,22 @@ class _Readable(Protocol):
 
 
 class ReusableHoldout(Run):
-    """Ask adaptively chosen questions about `n` held-out rows, and believe every answer at once.
+    """Answers adaptively chosen questions about `n` held-out rows so that all answers hold together.
 
-    A question comes as one value per row, computed on the holdout, and usually a guess of their mean that was made
-    without the holdout: a cross-validated score, say. (A training score may be too optimistic, and then fails.) If
-    an interval for the mean lies within the tolerance of the guess, the answer is "passed" and nothing else. If not, it
-    is a corrected value from a coarse grid. While people explore, messages stay short; at the end `final` or `close`
-    shows exact values. With probability at least `confidence` everything that the run says holds of the population,
-    whatever the analyst does with the answers.
+    For a question you give one value per row, computed on the holdout. Usually you also give a guess of the mean of
+    these values that you made without the holdout, such as a cross-validated score. (A training score may be too
+    optimistic, and then the check fails.) If an interval for the mean lies within the tolerance of the guess, the
+    answer is "passed" and nothing else. If not, the answer is a corrected value from a coarse grid. At the end `final`
+    or `close` shows exact values. With probability at least `confidence` everything that the run shows holds for the
+    population, whatever questions the analyst chose.
 
-    Each question may use its spending times the prior weight of everything that was shown before it (Theorem E,
-    `ErrorBudget`; proof in docs/error-budget.md). The idea of checking guesses is Guess and Check (Rogers, Roth, Smith,
-    Srebro, Thakkar, Woodworth 2020). Rows must be independent and identically distributed, and nothing that was fitted
-    or chosen on the holdout may have been used before. Rows that depend on each other (families, series, panels) have
-    `holdfast.correlated.DependentHoldout`.
+    The rows must be independent and identically distributed. Nothing may have been fitted or chosen with them before.
+    For rows that depend on each other (families, series, panels) use `holdfast.correlated.DependentHoldout`.
 
-    The object holds a plan, a public transcript, and in memory what a reveal will show: exact values and intervals, no
-    rows. It is safe to share between threads. It refuses to be pickled and refuses questions in a forked process,
-    because two copies would spend one confidence twice; `copy` and `deepcopy` return the same object for the same
-    reason. `state()` and `from_state()` hand a run over.
+    The object keeps a plan, a public transcript, and in memory the exact values and intervals that `final` and `close`
+    show. It keeps no rows. It can be shared between threads. It cannot be pickled or used in a forked process, and
+    `copy` and `deepcopy` return the same object, because two copies would spend one confidence twice. `state()` and
+    `from_state()` hand a run over.
 
     Parameters
     ----------
@@ -481,6 +482,12 @@ class ReusableHoldout(Run):
         certified is the mean over groups. Groups must be independent and alike; their rows may depend on each other.
     seed : int, optional
         For the draw of the reserve. By default it comes from the operating system.
+
+    Notes
+    -----
+    Each question may use its spending times the prior weight of everything that was shown before it (Theorem E,
+    `ErrorBudget`; proof in docs/error-budget.md). The idea of checking guesses is Guess and Check (Rogers, Roth,
+    Smith, Srebro, Thakkar, Woodworth 2020).
 
     Examples
     --------
@@ -548,7 +555,7 @@ class ReusableHoldout(Run):
         key: str | None = None,
         weights: object = None,
     ) -> Answer:
-        """Check a guess of the mean of one value per row.
+        """Check your guess of the mean of one value per row.
 
         Parameters
         ----------
@@ -635,8 +642,9 @@ class ReusableHoldout(Run):
     ) -> list[Answer]:
         """Check several guesses that were all fixed before the first of them is checked.
 
-        `holdout_values` holds one array per question: a list, or a matrix with one line per question. What one of them
-        shows is charged to later questions only, so a batch costs its own members nothing.
+        `holdout_values` has one array for each question: a list of arrays, or a matrix with one line for each question.
+        What one check of the batch shows makes only questions after the batch more expensive, not the other checks of
+        the batch.
 
         Examples
         --------
@@ -684,10 +692,11 @@ class ReusableHoldout(Run):
         key: str | None = None,
         weights: object = None,
     ) -> Answer:
-        """Check that the mean, or a metric, is at least (at most) a number. The answer is yes or no.
+        """Check the claim that the mean, or a metric, is at least (or at most) a given number. The answer is yes or
+        no.
 
-        The whole error allocation is used for one side. A pass has the claimed half-line, within the range, as
-        interval; a failure has none and is no evidence against the claim.
+        The whole error probability of the question is used for one side. If the claim passes, its interval is the
+        claimed part of the range. If it fails, there is no interval, and the failure is no evidence against the claim.
 
         Examples
         --------
@@ -697,7 +706,7 @@ class ReusableHoldout(Run):
         """
         refuse_weights(weights)
         if (at_least is None) == (at_most is None):
-            raise InvalidParameter("at_least or at_most must be given, and not both")
+            raise InvalidParameter("exactly one of at_least and at_most must be given")
         name, bound = ("at_least", at_least) if at_least is not None else ("at_most", at_most)
         weighed = _weighed(risk, stake)
         if isinstance(values, Procedure):
@@ -730,13 +739,14 @@ class ReusableHoldout(Run):
         stake: float | None = None,
         key: str | None = None,
     ) -> Answer:
-        """Compare B with A on the same rows: whether the mean of B is larger, or by how much.
+        """Compare B with A on the same rows: ask whether the mean of B is larger, or check how much larger it is.
 
-        Without a guess it claims "B is better than A by at least `margin`", 0 if not given, and shows a bit. With a
-        `guess` of the difference it checks that as `check` does. Differences lie in `[low - high, high - low]`.
+        Without a guess the question is whether B is better than A by at least `margin` (by default 0), and the answer
+        is yes or no. With a `guess` of the difference, that guess is checked as in `check`. Differences lie in `[low -
+        high, high - low]`.
 
-        The procedure is chosen before the rows are read. For 0/1 values and margin 0 it is the exact sign test on the
-        rows where the two differ; else betting, which is narrow where A and B agree on most rows.
+        The method is chosen before the rows are read. For 0/1 values and margin 0 it is the exact sign test on the rows
+        where the two differ. Otherwise it is betting, whose interval is narrow if A and B agree on most rows.
 
         Parameters
         ----------
@@ -776,8 +786,8 @@ class ReusableHoldout(Run):
             gaps = np.concatenate([*differences(other[0], other[1], low, high), np.empty(0)])
             if np.isnan(gaps).any():
                 raise InvalidParameter(
-                    f"other must have values in [{low:g}, {high:g}], one number per row without missing values, and "
-                    "some are not; nothing was spent"
+                    f"other must have one number in [{low:g}, {high:g}] for each row without missing values, but some "
+                    "values are not; nothing was spent"
                 )
         if risk is None and gaps is not None and guess is None:
             weighed["risk"] = partial(comparison_risk, gaps, self._n, margin or 0.0, signs)
@@ -813,15 +823,16 @@ class ReusableHoldout(Run):
         stake: float | None = None,
         key: str | None = None,
     ) -> Answer:
-        """Check a guess of a metric that is not a mean: AUC, F1, a group's rate (`holdfast.holdout.metrics`).
+        """Check your guess of a metric that is not a mean, such as the AUC, F1 or the rate of a group
+        (`holdfast.holdout.metrics`).
 
-        Its interval depends on more than one mean, so a failure shows both ends, rounded outward to a grid of step
-        half the tolerance (or twice `grid`, but at most 64 steps).
+        A failed check shows both ends of the metric's interval, rounded outward to a grid. The step of the grid is half
+        the tolerance, or twice `grid` if that is given (with at most 64 steps).
 
-        How wide the interval is depends on the rows, on how many lie in a group or a class, so a tolerance that these
-        rows cannot reach is not refused, unlike in `check`: it fails, which costs a failure and shows the two ends.
-        `least_tolerance(family="hoeffding")` is what a mean over all rows could reach; a metric over a part of the
-        rows needs more. Leave room.
+        The width of the interval depends on the rows, for example on how many are in a group or a class. Therefore,
+        unlike in `check`, a tolerance that these rows cannot reach is not refused: the check fails, which uses up a
+        failure and shows the two ends. `least_tolerance(family="hoeffding")` is what a mean over all rows could reach.
+        A metric over a part of the rows needs a larger tolerance.
         """
         metric = self._metric(procedure)
         asked = metric.guess(guess, tolerance, show, grid)
@@ -839,11 +850,13 @@ class ReusableHoldout(Run):
         binary: bool = False,
         key: str | None = None,
     ) -> Answer:
-        """Which of several candidates is best on the rows? Shows its name, and its value where that is asked for.
+        """Find which of several candidates is best on the rows. The answer is its name and, if you ask for it, its
+        value.
 
-        For a round of a search: only the winner matters, so its name alone claims nothing and spends nothing. What it
-        shows costs later questions at most `ln 2` where the winner was expected to win by its guess, and about the
-        logarithm of the number of candidates where guesses cannot tell them apart.
+        Use this for a round of a search in which only the winner matters. A name alone claims nothing and spends no
+        part of the failure probability. But it makes later questions more expensive: by at most `ln 2` nats if the
+        winner also had the best guess, and by about the logarithm of the number of candidates if the guesses do not
+        tell the candidates apart.
 
         Parameters
         ----------
@@ -888,7 +901,9 @@ class ReusableHoldout(Run):
             return known
         self._run.open(int(shows_value))
         if shows_value and any(isinstance(candidate, Procedure) for candidate in candidates.values()):
-            raise InvalidParameter("show must be name for metrics: check the winner with check_metric, or ask final")
+            raise InvalidParameter(
+                "show must be 'name' for metrics; to get a value, check the winner with check_metric, or ask final"
+            )
         read = partial(self._scores, candidates, low, high, binary)
         scores, rows = self._read(read, [described], spends=shows_value)
         winner = best_of(scores, greater_is_better)
@@ -921,7 +936,9 @@ class ReusableHoldout(Run):
         """A guess for each candidate, within the range: whichever wins is checked against its own."""
         missing = [name for name in names if guesses is None or name not in guesses]
         if missing:
-            raise InvalidParameter(f"guesses must have one for each candidate to show values; {missing[0]!r} has none")
+            raise InvalidParameter(
+                f"to show values, guesses must have one guess for each candidate, but {missing[0]!r} has none"
+            )
         assert guesses is not None
         lowest, highest = self._range(low, high)
         return {
@@ -942,7 +959,8 @@ class ReusableHoldout(Run):
         binary: bool = False,
         other: Mapping[str, Any] | None = None,
     ) -> FinalResult:
-        """End the run: exact values of the finalists, what is claimed about them, and every earlier answer revealed.
+        """End the run. Show the exact values of the finalists, the claims about them, and the exact values behind
+        all earlier answers.
 
         Parameters
         ----------
@@ -1009,15 +1027,16 @@ class ReusableHoldout(Run):
         level = self._run.log_final_share
         if level == -math.inf:
             raise BudgetExhausted(
-                "nothing of the failure probability is left for a final: plan one with final= when the holdout is made"
+                "no part of the failure probability is left for a final; when you make a holdout, plan one with final="
             )
         return level
 
     def close(self) -> tuple[Answer, ...]:
-        """End the run, and show every earlier answer with the exact value and the exact interval of its own share.
+        """End the run, and show for every earlier answer the exact value and the exact interval at the level of its
+        question.
 
-        Nothing more may be asked of these rows: the exact values are out. These intervals were certified all along;
-        only showing them was put off.
+        After this no question about these rows is answered, because the exact values are known. The intervals were
+        certified when the questions were asked; only showing them was postponed.
 
         Examples
         --------
@@ -1044,10 +1063,12 @@ class ReusableHoldout(Run):
         high: float | None = None,
         binary: bool = False,
     ) -> float:
-        """Return the smallest tolerance with which the next question can pass; public, and it spends nothing.
+        """Return the smallest tolerance with which the next question can pass. The number is public, and asking for
+        it spends nothing.
 
-        Without a guess, at the middle of the range, where it is largest. For intervals that look at the rows' spread
-        it is what they reach at the given `spread`, or at none.
+        Without a guess the number is for a guess in the middle of the range, where it is largest. For families whose
+        interval depends on the spread of the values, give `spread`, your guess of the standard deviation. Without it a
+        spread of 0 is assumed.
 
         Examples
         --------
@@ -1076,11 +1097,12 @@ class ReusableHoldout(Run):
         risk: float | None = None,
         procedure: Procedure | None = None,
     ) -> Bits:
-        """Return what the same `check`, asked next, costs at most: a filter must admit it before the answer is known.
+        """Return the most that a `check` with these arguments can cost if it is asked next.
 
-        Declare `binary` where the values will be of type bool. With `procedure` it is about `check_metric`, of which
-        only the public range is used. For a `claim` ask with `show="bit"`, which costs the same; for a `compare` with
-        a guess give the range of the differences and its family, "betting" if none is named.
+        A privacy filter needs this number before the answer is known. Set `binary` if the values will be of type bool.
+        With `procedure` the number is for `check_metric`, and only the public range of the procedure is used. For a
+        `claim` give `show="bit"`, which costs the same. For a `compare` with a guess give the range of the differences
+        and its family ("betting" if you name none).
 
         Examples
         --------
@@ -1208,7 +1230,9 @@ class ReusableHoldout(Run):
         """The candidates on rows that the analyst brings."""
         missing = [name for name in names if not isinstance(other, Mapping) or name not in other]
         if missing:
-            raise InvalidParameter(f"other must have each candidate's values on other rows; {missing[0]!r} has none")
+            raise InvalidParameter(
+                f"other must have values on other rows for each candidate, but {missing[0]!r} has none"
+            )
         lowest, highest = self._range(low, high)
         columns = [np.asarray(column(other[name], f"other[{name!r}]"), dtype=np.float64) for name in names]
         for name, values in zip(names, columns, strict=True):
@@ -1225,7 +1249,10 @@ class ReusableHoldout(Run):
         fits = (margin or 0.0) == 0.0 and (low, high) == (0.0, 1.0) and self._has_sign_test()
         declared = self._units is None and (binary or all(_is_bool(values) for values in columns))
         if family == "sign-test" and not (fits and declared):
-            raise InvalidParameter("family must not be sign-test unless values are declared 0/1 and the margin is 0")
+            raise InvalidParameter(
+                "family 'sign-test' is allowed only if values are declared 0/1 and the margin is 0; choose another "
+                "family"
+            )
         return fits and declared
 
     def _ask_signs(
@@ -1250,7 +1277,7 @@ class ReusableHoldout(Run):
         if rows != self._n:
             raise InvalidParameter(f"values must have one number per row, {self._rows_in_all} in all")
         if not allowed:
-            raise ValuesRefused("values must be 0 or 1 for a sign test, and some are not")
+            raise ValuesRefused("values must be 0 or 1 for a sign test, but some are not")
         return Signs(won, lost, rows)
 
     def _read_question(self, question: MeanQuestion, values: Rows, name: str) -> Reading:
@@ -1288,11 +1315,13 @@ class ReusableHoldout(Run):
     def _metric(self, procedure: Procedure) -> ProcedureQuestion:
         if self._units is not None:
             raise QuestionRefused(
-                "a metric needs rows as units, but here groups are the units; check means of one value per row"
+                "a metric cannot be checked here, because its units are rows and in this holdout groups of rows are "
+                "the units; check means of one value per row instead"
             )
         if self._split is not None:
             raise QuestionRefused(
-                "a metric is computed from all rows, but some of these rows are reserved; check means instead"
+                "a metric cannot be checked here, because it is computed from all rows and some rows of this holdout "
+                "are reserved; check means instead"
             )
         return ProcedureQuestion(procedure, self._n)
 
@@ -1345,7 +1374,7 @@ def _names(candidates: Any, least: int) -> list[str]:
     if not isinstance(candidates, Mapping) or not least <= len(candidates) <= MOST_FINALISTS:
         given = f"{len(candidates)} names" if isinstance(candidates, Mapping) else f"a {type(candidates).__name__}"
         raise InvalidParameter(
-            f"candidates must map {least} to {MOST_FINALISTS} names to one number per row, got {given}"
+            f"candidates must map {least} to {MOST_FINALISTS} names to one number for each row, got {given}"
         )
     names = [str(name) for name in candidates]
     if len(set(names)) < len(names):
@@ -1366,7 +1395,9 @@ def _by_guess(names: Sequence[str], guesses: Mapping[str, float] | None, greater
         return list(range(len(names)))
     unknown = set(guesses) - set(names)
     if unknown:
-        raise InvalidParameter(f"guesses must name candidates, got {sorted(map(str, unknown))[0]!r}")
+        raise InvalidParameter(
+            f"guesses must be for candidates only, but {sorted(map(str, unknown))[0]!r} is not a candidate"
+        )
     given = {name: arguments.real(f"guess of {name!r}", guess) for name, guess in guesses.items()}
     sign = -1.0 if greater_is_better else 1.0
     return sorted(range(len(names)), key=lambda i: (sign * given[names[i]] if names[i] in given else float("inf"), i))
@@ -1396,6 +1427,6 @@ def refuse_weights(weights: object) -> None:
     """Weighted rows have no bound here; say what to do instead."""
     if weights is not None:
         raise InvalidParameter(
-            "weights must be None: the interval of a weighted mean needs a bound on the weights; "
-            "holdfast.holdout.metrics.weighted_mean takes one, for check_metric"
+            "weights must be None, because the interval of a weighted mean needs a bound on the weights; use "
+            "check_metric with holdfast.holdout.metrics.weighted_mean, which takes one"
         )

@@ -24,23 +24,23 @@ Validation = Callable[[Any], Any]
 
 
 class SparseValidate(OneOwner):
-    """Runs any procedure on the holdout and says whether it failed, within two budgets (Dwork et al. 2015, 2.5).
+    """Runs any validation procedure on the holdout and shows only whether it failed (Dwork et al. 2015, section
+    2.5).
 
-    A validation takes the whole holdout and returns 0 ("fine") or 1 ("failed"), or, with `values = L`, one of
-    `0, ..., L`. It may be anything: a refit, a clustering, a significance test. No range, no smoothness, no noise.
-    After `questions` questions or `budget` nonzero answers every answer is bottom (`value` and `passed` None) and the
-    validation is not called.
+    A validation is a function of the whole holdout that returns 0 ("fine") or 1 ("failed"), or with `values = L` one of
+    `0, ..., L`. It may do anything: refit a model, cluster, run a significance test. No noise is added. Two budgets
+    limit the run: after `questions` questions or `budget` nonzero answers, the validation is not called any more, and
+    every answer has `value` and `passed` None.
 
-    What it certifies: Theorem 27 (corrected). If for every *fixed* validation that could have been question `i` a bad
-    event has probability at most `b`, then for the adaptively chosen one it has probability at most `bound(i) * b`.
-    `level` and `share` do the arithmetic. Any distribution of the rows.
+    The guarantee is Theorem 27 (corrected). Suppose that a bad event has probability at most `b` for every *fixed*
+    validation that could have been question `i`. Then its probability for the adaptively chosen question `i` is at most
+    `bound(i) * b`. `level` and `share` compute with this. The rows may have any distribution.
 
-    An error inside a validation, and a result that is none of the allowed values, depend on the rows. They count as the
-    answer `values` (1 in the Boolean case), and the error is not shown: a visible error would be one more answer that
-    nobody paid for. Try a validation on training rows first. What interrupts the program (`KeyboardInterrupt`) is
-    raised, and the question counts as failed. How long a validation takes, and what it prints or keeps, can reveal
-    something about the rows too; that is not covered. An array is handed over read-only, and a validation that asks
-    this holdout a question itself is refused and counts as failed.
+    If a validation raises an error or returns a value that is not allowed, this counts as the answer `values` (1 if the
+    answers are 0 and 1), and the error is not shown, because it depends on the rows. So try a validation on training
+    rows first. An interruption of the program (`KeyboardInterrupt`) is raised, and the question counts as failed. How
+    long a validation takes, and what it prints or stores, may reveal something about the rows too. The guarantee does
+    not cover this.
 
     Parameters
     ----------
@@ -52,6 +52,11 @@ class SparseValidate(OneOwner):
         Nonzero answers in all.
     values : int
         Nonzero answers that are possible; 1 for pass/fail, `ceil(1/tau)` for a corrected value.
+
+    Notes
+    -----
+    A visible error would be one more answer that nobody paid for. An array is handed over read-only, and a
+    validation that asks this holdout a question itself is refused and counts as failed.
 
     Examples
     --------
@@ -78,26 +83,26 @@ class SparseValidate(OneOwner):
 
     @property
     def asked(self) -> int:
-        """Questions answered so far."""
+        """The number of questions answered so far."""
         return self._asked
 
     @property
     def failed(self) -> int:
-        """Nonzero answers so far."""
+        """The number of nonzero answers so far."""
         return self._failed
 
     @property
     def exhausted(self) -> bool:
-        """Whether the budget is used up, so that every further answer is bottom (no answer)."""
+        """Whether the budget is used up. Then every further question gets no answer (`value` and `passed` are None)."""
         return self._asked >= self._questions or self._failed >= self._budget
 
     @property
     def cost(self) -> Bits:
-        """Bits of the whole run: the logarithm of the number of transcripts."""
+        """The cost of the whole run in bits: the base-2 logarithm of the number of possible transcripts."""
         return Bits(sparse_validate_bits(self._questions + 1, self._budget, self._values))
 
     def query(self, validation: Validation) -> Answer:
-        """Run a validation on the holdout.
+        """Run a validation on the holdout and return whether it failed.
 
         Parameters
         ----------
@@ -110,10 +115,10 @@ class SparseValidate(OneOwner):
             `value` is 0, ..., `values`; `passed` is True for 0. Bottom: both None.
         """
         if not callable(validation):
-            raise InvalidParameter(f"validation must be callable, got a {type(validation).__name__}")
+            raise InvalidParameter(f"validation must be a function, got a {type(validation).__name__}")
         with self._alone():
             if self._running:  # it sees the rows, so what it asks is not fixed by the answers so far
-                raise QuestionRefused("a validation must not ask questions itself")
+                raise QuestionRefused("a validation must not ask this holdout questions while it runs")
             if self.exhausted:
                 return self._answer(None)
             # Booked as failed before it runs: an interrupt loses budget and never gains any.
@@ -127,10 +132,12 @@ class SparseValidate(OneOwner):
             return self._answer(value)
 
     def bound(self, question: int, method: Literal["best", "answered", "paper"] = "best") -> int:
-        """By what a fixed validation's probability grows for the adaptively chosen one: `ell_i` of Theorem 27.
+        """Return the factor by which a probability for a fixed validation grows for an adaptively chosen one
+        (Theorem 27).
 
-        `sum_j C(i-1, j) L^j` over `j <= budget`; "answered" counts only up to `budget - 1`, enough for events about
-        questions that are still answered; "paper" is the printed sum.
+        For question `i` the factor is `ell_i = sum_j C(i-1, j) L^j` over `j <= budget`. The method "answered" sums only
+        up to `budget - 1`, which is enough for events about questions that still get an answer. "paper" is the sum as
+        published.
 
         Parameters
         ----------
@@ -143,10 +150,10 @@ class SparseValidate(OneOwner):
         return sparse_validate_transcripts(question, self._budget, self._values, method)
 
     def level(self, fixed: float, question: int | None = None) -> float:
-        """Return what an answer certifies: the probability of a bad event about this question, chosen adaptively.
+        """Return the probability of a bad event about this question, which was chosen adaptively.
 
-        If a fixed validation that has no business to pass passes with probability at most `fixed` (or a sound one fails
-        with probability at most `fixed`), the adaptively chosen one does so with probability at most this.
+        `fixed` is the probability for a fixed validation, for example that a validation that should fail passes. The
+        result is at most `bound(question) * fixed`.
 
         Parameters
         ----------
@@ -163,9 +170,11 @@ class SparseValidate(OneOwner):
         return 1.0 if log >= 0 else min(1.0, up(2.0**log, 8))
 
     def share(self, beta: float, question: int | None = None) -> float:
-        """The level at which to run a fixed test so that all questions together fail with probability at most `beta`.
+        """Return the level at which to run a fixed test so that all questions together fail with probability at most
+        `beta`.
 
-        `beta / (questions * bound(question))`; 0 where that is below every positive number: no test is certified then.
+        It is `beta / (questions * bound(question))`. If that is too small for a floating-point number the result is 0,
+        and then no test is certified.
 
         Parameters
         ----------
@@ -202,7 +211,10 @@ class SparseValidate(OneOwner):
         return Answer(float(value), None, guarantee, None, remaining, value == 0)
 
     def state(self) -> dict[str, Any]:
-        """Counts and public parameters as plain data. The holdout is not in it: give it to `from_state` again."""
+        """Return the counts and the public parameters as plain data.
+
+        The holdout is not part of the data. Give it to `from_state` again.
+        """
         with self._alone():
             return {
                 "kind": "sparse-validate",
@@ -214,7 +226,7 @@ class SparseValidate(OneOwner):
 
     @classmethod
     def from_state(cls, state: dict[str, Any], holdout: Any) -> SparseValidate:
-        """Continue from `state()` on the same holdout."""
+        """Return the run that `state()` described, ready for its next question. Give the same holdout again."""
         stored = read_state(state, "sparse-validate", ("parameters", "asked", "failed"))
         validate = cls(holdout, **stored["parameters"])
         validate._asked = arguments.whole("asked", stored["asked"], at_least=0, at_most=validate._questions)

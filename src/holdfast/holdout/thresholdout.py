@@ -49,9 +49,11 @@ VARIANTS = ("figure-1", "single-threshold", "numeric-sparse")
 
 @dataclass(frozen=True)
 class NoiseScales:
-    """Laplace scales of threshold, comparison and released value, in the unit of the answers.
+    """The Laplace scales of the noise on the threshold, on each comparison and on each released value, in units of
+    the answers.
 
-    `refresh` says whether every overfit draws a fresh threshold (Figure 1) or one threshold serves the whole run.
+    `refresh` says whether a fresh noisy threshold is drawn after every overfit (Figure 1) or one threshold is used for
+    the whole run.
 
     Examples
     --------
@@ -74,14 +76,18 @@ class NoiseScales:
 
     @classmethod
     def of(cls, variant: Variant, sigma: float, budget: int, n: int, unit: float = 1.0) -> NoiseScales:
-        """Scales that spend what Figure 1 spends with this sigma and budget, `2B/(sigma n)`, in three divisions.
+        """Return noise scales that together cost as much privacy as Figure 1 with this sigma and budget, `2B/(sigma
+        n)`.
 
-        - *figure-1*: `2 sigma`, `4 sigma`, `sigma`, a fresh threshold after each overfit (Dwork et al. 2015);
-        - *single-threshold*: half of epsilon for the values, so that they keep their noise `sigma`; the other half is
-          divided `1 : (2B)^(2/3)` between one threshold for the whole run and the comparisons (Lyu, Su, Li 2017;
-          scales `D/e1` and `2BD/e2`). Less noise on every comparison at the same cost;
-        - *numeric-sparse*: Dwork-Roth 2014, Algorithm 3: `9/8 sigma`, `9/4 sigma`, `9/2 sigma`. Comparisons are less
-          noisy, released values noisier.
+        There are three ways to divide this cost:
+
+        - *figure-1*: the scales `2 sigma`, `4 sigma` and `sigma`, with a fresh threshold after each overfit (Dwork et
+          al. 2015).
+        - *single-threshold*: one threshold for the whole run. Half of epsilon is for the released values, so their
+          noise stays at `sigma`. The other half is divided `1 : (2B)^(2/3)` between the threshold and the comparisons.
+          Comparisons have less noise at the same cost.
+        - *numeric-sparse*: the scales `9/8 sigma`, `9/4 sigma` and `9/2 sigma`. Comparisons have less noise, released
+          values more.
 
         Parameters
         ----------
@@ -93,6 +99,11 @@ class NoiseScales:
             Overfits and holdout rows.
         unit : float
             Length of the range of the answers; all scales are multiplied by it.
+
+        Notes
+        -----
+        *single-threshold* is Lyu, Su, Li 2017 (scales `D/e1` and `2BD/e2`); *numeric-sparse* is Dwork-Roth 2014,
+        Algorithm 3.
         """
         kind = arguments.choice("variant", variant, VARIANTS)
         if kind == "figure-1":
@@ -104,7 +115,7 @@ class NoiseScales:
         return cls(unit / n / share.threshold, 2 * budget * unit / n / share.questions, sigma * unit, refresh=False)
 
     def times(self, factor: float) -> NoiseScales:
-        """Return all three scales multiplied."""
+        """Return the three scales multiplied by a number."""
         factor = arguments.real("factor", factor, above=0)
         return NoiseScales(self.threshold * factor, self.comparison * factor, self.release * factor, self.refresh)
 
@@ -218,9 +229,10 @@ _GRID_ROOM = 2.0**-9
 
 @dataclass(frozen=True)
 class Claim:
-    """Every one of the first `questions` answers is within `tau` of the truth, with probability at least `1 - beta`.
+    """The claim that each of the first `questions` answers is within `tau` of its population value, all together.
 
-    `certified=False` marks a claim that depends on printed constants without a proof.
+    It holds with probability at least `1 - beta`. `certified=False` marks a claim that depends on published constants
+    that have no proof.
 
     Examples
     --------
@@ -243,11 +255,15 @@ class Claim:
             raise InvalidParameter("certified must be True or False")
 
     def holds(self, rules: ThresholdRules) -> bool:
-        """Return whether the run's public parameters satisfy a theorem that gives this claim.
+        """Return whether the public parameters of a run satisfy a theorem that gives this claim.
 
-        Either `holdout.thresholdout-failure` with the noise that is really drawn, grid included, or Theorem 25 itself:
-        its threshold and at most its sigma in Figure 1's form, and its number of rows. The proof of Theorem 25 uses
-        Laplace tails `e^(-t/2)` where `e^(-t)` is true, which more than covers the grid.
+        The theorem is `holdout.thresholdout-failure` with the noise that is really drawn (grid included), or Theorem
+        25. Theorem 25 requires its own threshold, at most its sigma in the form of Figure 1, and its number of rows.
+
+        Notes
+        -----
+        The proof of Theorem 25 uses Laplace tails `e^(-t/2)` where `e^(-t)` is true, which more than covers the
+        grid.
         """
         if not self.certified:
             return False
@@ -332,15 +348,18 @@ def planned(
         n = arguments.whole("n", n, at_least=1, at_most=10**15)
     if budget is None:
         if n is None:
-            raise InvalidParameter("budget or n must be given: the most overfits, or the rows that pay for them")
+            raise InvalidParameter(
+                "neither budget nor n was given; give budget, the largest number of overfits, or n, the number of "
+                "rows that pays for them"
+            )
         budget = max(1, _most(n, share, beta, questions, method))
     design = _design(share, beta, questions, budget, method)
     if n is not None and n < design.least:
         raise GuaranteeUnavailable(
             f"{n} rows are too few for Thresholdout to certify {tau:g} at {100 * (1 - beta):.6g}% for {questions} "
-            f"questions and {budget} overfits: it needs {design.least}. Splitting the rows needs "
-            f"{math.ceil(split_size(share, beta, questions, budget))}; ReusableHoldout and SparseValidate need fewer "
-            "still"
+            f"questions and {budget} overfits: it needs {design.least} rows. Splitting the rows needs "
+            f"{math.ceil(split_size(share, beta, questions, budget))} rows; ReusableHoldout and SparseValidate need "
+            "fewer still"
         )
     quieter = (1 - _GRID_ROOM if design.tight else 1) * unit
     scales = None if design.scales is None else design.scales.times(quieter)
@@ -418,7 +437,9 @@ class ThresholdRules:
         if self.sensitivity is not None:
             upper_reading("sensitivity", self.sensitivity)
             if self.clamp:
-                raise InvalidParameter("clamp must be False when a sensitivity is declared: there is no range")
+                raise InvalidParameter(
+                    "clamp must be False if a sensitivity is declared, because then there is no range to clamp to"
+                )
         _ = self.on_grid, self.index, self.certified  # refuse now what could not run
 
     # What it costs ----------------------------------------------------------------------------------------------------
@@ -506,7 +527,9 @@ class ThresholdRules:
     def mean(self, values: Rows, n: int | None, name: str) -> float:
         """Mean of checked per-row values; `n` rows, or as many as the array has."""
         if self.sensitivity is not None:
-            raise InvalidParameter("a declared sensitivity takes query_means: the statistic is not a mean over rows")
+            raise InvalidParameter(
+                "this holdout was made with a sensitivity, so its statistic is not a mean over rows; use query_means"
+            )
         rows = _length(values, name) if n is None else n
         return summarise(values, n=rows, low=self.low, high=self.high, name=name).mean
 
@@ -526,7 +549,9 @@ class ThresholdRules:
         numbers = column(values, name).astype(np.float64)
         low, high = (-1e300, 1e300) if self.sensitivity is not None else (self.low, self.high)
         if numbers.size and not (numbers.min() >= low and numbers.max() <= high):
-            raise InvalidParameter(f"{name} must lie in [{low:g}, {high:g}], without missing values, and some do not")
+            raise InvalidParameter(
+                f"{name} must be in [{low:g}, {high:g}] without missing values, but some values are not"
+            )
         return numbers
 
     def means(self, holdout: npt.ArrayLike, questions: int) -> npt.NDArray[np.float64]:
@@ -534,7 +559,9 @@ class ThresholdRules:
         try:
             array = np.asanyarray(holdout)  # a mask is kept, to be refused
         except (TypeError, ValueError):
-            raise InvalidParameter("holdout must be means or a matrix with one row per question") from None
+            raise InvalidParameter(
+                "holdout must be a list of means, or a matrix with one row for each question"
+            ) from None
         if array.ndim == 2:
             means = np.array([self.mean(row, self.n, "holdout") for row in array], dtype=np.float64)
         else:
@@ -558,9 +585,9 @@ class ThresholdRules:
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
-        """Read back from `to_dict()`."""
+        """Return the rules that `to_dict()` described."""
         if not isinstance(plain, dict) or set(plain) != set(cls.__dataclass_fields__):
-            raise InvalidParameter("parameters must be what ThresholdRules.to_dict() gave")
+            raise InvalidParameter("parameters must be what ThresholdRules.to_dict() returned")
         claim, scales, moved, grid = (plain[name] for name in ("claim", "scales", "sensitivity", "grid"))
         built = {
             "claim": None if claim is None else Claim(**claim),
@@ -574,11 +601,11 @@ class ThresholdRules:
 def _length(values: Any, name: str) -> int:
     """Number of rows of an array; an iterator has none that could be known beforehand."""
     if isinstance(values, Iterator):
-        raise InvalidParameter(f"{name} in chunks needs train_n, the number of training rows")
+        raise InvalidParameter(f"{name} is given in chunks, so train_n, the number of training rows, must be given too")
     try:
         rows = len(values)
     except TypeError:
-        raise InvalidParameter(f"{name} must be one number per row") from None
+        raise InvalidParameter(f"{name} must have one number for each row") from None
     return arguments.whole(f"rows of {name}", rows, at_least=1)
 
 
@@ -592,32 +619,32 @@ class ThresholdView:
 
     @property
     def rules(self) -> ThresholdRules:
-        """All public parameters."""
+        """All public parameters of the run."""
         return self._rules
 
     @property
     def n(self) -> int:
-        """Rows in the holdout."""
+        """The number of rows in the holdout."""
         return self._rules.n
 
     @property
     def threshold(self) -> float:
-        """The public threshold; the noisy one is secret."""
+        """The public threshold of the comparison. The noisy threshold is secret."""
         return self._rules.threshold
 
     @property
     def sigma(self) -> float:
-        """Laplace scale for answers of range 1."""
+        """The Laplace scale of the noise, for answers whose range has length 1."""
         return self._rules.sigma
 
     @property
     def budget(self) -> int:
-        """Overfits in all."""
+        """The number of overfits after which the run ends."""
         return self._rules.budget
 
     @property
     def claim(self) -> Claim | None:
-        """The accuracy asked for."""
+        """The accuracy that was asked for, as a `Claim`; None if none was."""
         return self._rules.claim
 
     @property
@@ -627,36 +654,37 @@ class ThresholdView:
 
     @property
     def scales_on_grid(self) -> ScalesOnGrid:
-        """Grid, sensitivity and noise scales in whole steps."""
+        """The grid of the answers, with the sensitivity and the noise scales in whole grid steps."""
         return self._rules.on_grid
 
     @property
     def left(self) -> int:
-        """Overfits that are left."""
+        """The number of overfits that are left."""
         return self._left
 
     @property
     def asked(self) -> int:
-        """Questions answered so far; bottom does not count."""
+        """The number of questions answered so far. Questions after the budget was used up do not count."""
         return self._asked
 
     @property
     def exhausted(self) -> bool:
-        """Whether the budget is used up, so that every further answer is bottom."""
+        """Whether the budget is used up. Then every further question gets no answer."""
         return self._left < 1
 
     @property
     def cost(self) -> PureDP:
-        """What the whole run may spend: `2B/(sigma n)`."""
+        """The most privacy loss that the whole run can have, `2B/(sigma n)` for the budget `B`."""
         return self._rules.cost
 
     @property
     def spent(self) -> PureDP:
-        """What has been spent: the sum of the answers' costs.
+        """The privacy loss so far: the sum of the answers' costs.
 
-        The first question of an epoch pays for the threshold, an overfit for its comparison and its value; what lies
-        between is free. On every transcript the privacy loss is at most this sum, so it may be charged as it is, by
-        basic composition. Whether an overfit happens depends on the data: a filter must reserve it beforehand.
+        The first question after an overfit (or of the run) pays for the noisy threshold, and an overfit pays for its
+        comparison and its value. All other questions are free. On every transcript the privacy loss is at most this
+        sum, so it can be charged by basic composition. Whether a question will be an overfit depends on the data.
+        Therefore a filter must reserve that cost before the question.
         """
         on_grid = self._rules.on_grid
         overfits = self._rules.budget - self._left
@@ -778,12 +806,14 @@ class ThresholdRun(ThresholdView, OneOwner):
     # Saving -----------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return the run as plain data, the noisy threshold among it. Store it as a secret and never serve it.
+        """Return the run as plain data. The data contain the noisy threshold: store them as a secret and never serve
+        them.
 
-        With `noise.Seeded` it holds the generator too. Resume once: two runs from one state answer twice what was paid.
+        With `noise.Seeded` they contain the random generator too. Continue from a state only once, because two runs
+        from one state answer twice what was paid for once.
         """
         if self._injected:
-            raise InvalidParameter("draws that a test injected cannot be saved")
+            raise InvalidParameter("a run whose noise was given by hand, for a test, cannot be saved")
         with self._alone():
             return {
                 "kind": "thresholdout",
@@ -799,7 +829,7 @@ class ThresholdRun(ThresholdView, OneOwner):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Continue from a state that `state()` returned.
+        """Return the run that `state()` described, ready for its next question.
 
         Examples
         --------
@@ -828,23 +858,21 @@ class ThresholdRun(ThresholdView, OneOwner):
 
 
 class Thresholdout(ThresholdRun):
-    """Figure 1 of Dwork et al. 2015: a holdout that speaks only when the candidate value disagrees with it.
+    """Thresholdout, Figure 1 of Dwork et al. 2015: the holdout's value is shown only if the candidate value is far
+    from it.
 
-    A question comes with a candidate value, usually the training mean, and with the holdout's values. With
-    `gamma ~ Lap(2 sigma)` kept until an overfit and `eta ~ Lap(4 sigma)` fresh for each question: if
-    `|holdout mean - candidate| > threshold + gamma + eta`, strictly, the answer is the holdout mean plus a fresh
-    `Lap(sigma)`, one unit of the budget is gone and gamma is drawn anew; otherwise the answer is the candidate itself,
-    unchanged and free. Noise is drawn in the order of the figure: gamma when the holdout is made; then for each
-    question eta, and after an overfit xi, then gamma. When the budget is gone every question is answered with bottom,
-    an `Answer` whose value and `passed` are None, and nothing is drawn.
+    A question has a candidate value, usually the training mean, and the values of the holdout rows. If the candidate is
+    within a noisy threshold of the holdout mean, the answer is the candidate itself, and it is free. Otherwise the
+    question is an overfit: the answer is the holdout mean plus noise, and one unit of the budget is used. When the
+    budget is used up, every question gets an `Answer` whose value and `passed` are None.
 
-    The whole run is `2B/(sigma n)`-differentially private, so the branch and the remaining budget may be shown. The
-    candidate may depend on everything but the holdout. A question asked twice is two questions, unless it has a
-    name (`key`).
+    The candidate may depend on everything except the holdout. The whole run is `2B/(sigma n)`-differentially private
+    for a budget of `B`, so the outcome of the comparison and the remaining budget may be shown. A question asked twice
+    counts as two questions, unless it has a name (`key`).
 
-    What it certifies is in `claim`: with a claim whose parameters satisfy the theorem, every answer carries an interval
-    of half-width tau; without, answers are marked `certified=False`. Use `Thresholdout.plan` for parameters that do. At
-    ordinary sizes there are none (docs/thresholdout.md): `ReusableHoldout` certifies there.
+    If `claim` has parameters that satisfy its theorem, every answer carries an interval of half-width tau. Otherwise
+    answers are marked `certified=False`. `Thresholdout.plan` chooses parameters that satisfy the theorem. At ordinary
+    sizes there are none (docs/thresholdout.md); use `ReusableHoldout` there.
 
     Parameters
     ----------
@@ -882,6 +910,12 @@ class Thresholdout(ThresholdRun):
 
     Notes
     -----
+    With `gamma ~ Lap(2 sigma)` kept until an overfit and `eta ~ Lap(4 sigma)` fresh for each question: if
+    `|holdout mean - candidate| > threshold + gamma + eta`, strictly, the answer is the holdout mean plus a fresh
+    `Lap(sigma)`, one unit of the budget is gone and gamma is drawn anew; otherwise the answer is the candidate
+    itself, unchanged. Noise is drawn in the order of the figure: gamma when the holdout is made; then for each
+    question eta, and after an overfit xi, then gamma. When the budget is gone nothing is drawn.
+
     Noise is exact discrete Laplace on a grid of step `2**k`, and comparisons are comparisons of integers. The mean is
     rounded to the grid, so a row moves its index by at most `ceil((range/n + rounding of sums)/step)` steps, and scales
     are rounded up so that no epsilon exceeds the continuous one; they grow by less than 0.1%. `scales_on_grid` holds
@@ -931,7 +965,9 @@ class Thresholdout(ThresholdRun):
             n, threshold, sigma, budget, side, low, high, sensitivity, clamp, variant, claim, scales, grid
         )
         if draws is not None and claim is not None:
-            raise InvalidParameter("claim must be left out when noise is injected: no theorem covers it")
+            raise InvalidParameter(
+                "claim must be left out if the noise is given by hand, because no theorem covers such noise"
+            )
         self._begin(rules, resolve(source), draws)
         self._secret = rules.index + self._draws(rules.on_grid.threshold)
 
@@ -951,7 +987,8 @@ class Thresholdout(ThresholdRun):
         clamp: bool = False,
         source: Source | None = None,
     ) -> Thresholdout:
-        """Return a holdout whose answers are all within `tau` of the truth, with probability at least `confidence`.
+        """Return a Thresholdout whose answers are all within `tau` of their population values with probability at
+        least `confidence`.
 
         Parameters
         ----------
@@ -1012,7 +1049,7 @@ class Thresholdout(ThresholdRun):
     def query(
         self, train_values: Rows, holdout_values: Rows, *, train_n: int | None = None, key: str | None = None
     ) -> Answer:
-        """Ask for the mean of a function, given its values on the training and on the holdout rows.
+        """Ask for the mean of a function, given its values on the training rows and on the holdout rows.
 
         Parameters
         ----------
@@ -1043,23 +1080,26 @@ class Thresholdout(ThresholdRun):
         return self._ask(candidate, self._rules.mean(holdout_values, self.n, "holdout_values"), key)
 
     def query_values(self, candidate: float, holdout_values: Rows, *, key: str | None = None) -> Answer:
-        """Ask with any candidate value: a training mean, a cross-validation score, a guess; never from the holdout."""
+        """Ask with any candidate value, such as a training mean, a cross-validation score or a guess, but never one
+        from the holdout.
+        """
         if (known := self._recall(key)) is not None:
             return known
         candidate = self._rules.number("candidate", candidate)
         return self._ask(candidate, self._rules.mean(holdout_values, self.n, "holdout_values"), key)
 
     def query_means(self, candidate: float, holdout_mean: float, *, key: str | None = None) -> Answer:
-        """Ask with a statistic of the holdout that was computed elsewhere; without `sensitivity`, a mean."""
+        """Ask with a statistic of the holdout that was computed elsewhere. Unless a `sensitivity` is declared, it
+        must be a mean.
+        """
         if (known := self._recall(key)) is not None:
             return known
         candidate = self._rules.number("candidate", candidate)
         return self._ask(candidate, self._rules.number("holdout_mean", holdout_mean, hide=True), key)
 
     def query_batch(self, candidates: npt.ArrayLike, holdout: npt.ArrayLike) -> ThresholdAnswers:
-        """Ask many questions at once, with the distribution of asking them one after the other.
-
-        Comparison noise is drawn for the whole batch; then, from each overfit to the next, one scan.
+        """Ask many questions at once. The answers have the same distribution as if the questions were asked one
+        after the other.
 
         Parameters
         ----------
@@ -1067,6 +1107,10 @@ class Thresholdout(ThresholdRun):
             One candidate a question.
         holdout : array of float
             One holdout mean per question, or one row a question with a value for each of the `n` holdout rows.
+
+        Notes
+        -----
+        Comparison noise is drawn for the whole batch; then, from each overfit to the next, one scan.
 
         Examples
         --------

@@ -187,7 +187,10 @@ class Transcript(OneOwner):
             if index is None:
                 return None
             if self.entries[index].question != question:
-                raise InvalidParameter(f"key {key!r} was used for another question: {self.entries[index].question}")
+                raise InvalidParameter(
+                    f"the key {key!r} was already used for another question, {self.entries[index].question}; give "
+                    "this question a new key"
+                )
             return self.entries[index].answer
 
     def open(self, questions: int = 1) -> None:
@@ -198,8 +201,8 @@ class Transcript(OneOwner):
                 raise BudgetExhausted(ENDED)
             if self._capped:
                 raise BudgetExhausted(
-                    f"failures were capped at {self.failures} and another check failed: this holdout answers nothing "
-                    f"further"
+                    f"the plan limits failures to {self.failures}, and another check failed; this holdout answers "
+                    "nothing further"
                 )
             left = self.budget.questions_left(self.course)
             if questions > left:
@@ -279,7 +282,7 @@ class Transcript(OneOwner):
 
     def _begin(self) -> None:
         if self._deciding:  # it sees the rows and would get the share of the question that it is part of
-            raise QuestionRefused("a question must not ask questions itself while it is decided")
+            raise QuestionRefused("a question must not ask this holdout another question while it is being decided")
         self._deciding = True
 
     def _decide(self, ask: Ask, course: Course, log_prior: float) -> tuple[Outcome, float, float, float | None]:
@@ -288,7 +291,9 @@ class Transcript(OneOwner):
         if ask.spends:
             spent = budget.spending(course) if ask.stake is None else budget.require_stake(course, ask.stake)
             if spent <= 0:  # stakes of the same batch have taken what was left
-                raise BudgetExhausted("too little of the failure probability is left for this batch")
+                raise BudgetExhausted(
+                    "too little of the failure probability is left for this batch; ask fewer questions at once"
+                )
             extra = 0.0 if ask.stake is None else budget.extra(course, spent)
         share = -math.inf if spent <= 0 else budget.log_beta + math.log(spent) + log_prior - 1e-12
         risk = ask.risk(share) if callable(ask.risk) else ask.risk
@@ -392,9 +397,9 @@ class Transcript(OneOwner):
         for entry in entries:
             key = entry["key"]
             if not isinstance(entry["question"], Mapping) or not (key is None or isinstance(key, str)):
-                raise InvalidParameter("a question in the state must be a dict, and its key a text or None")
+                raise InvalidParameter("each question in the state must be a dict, and its key must be a text or None")
             if key in self._keys:
-                raise InvalidParameter(f"a key in the state must belong to one question, got {key!r} twice")
+                raise InvalidParameter(f"each key in the state must belong to one question, but {key!r} occurs twice")
             extra = arguments.real("extra in the state", entry["extra"], at_least=0, at_most=1)
             share = entry["log_share"]
             log_share = -math.inf if share is None else arguments.real("log_share in the state", share, at_most=0)
@@ -416,7 +421,9 @@ def _as_it_was(outcome: Outcome, _: float) -> Outcome:
 def _outcome(entry: Mapping[str, Any]) -> Outcome:
     """Read back what one question showed."""
     if entry["passed"] not in (True, False, None) or not isinstance(entry["family"], str):
-        raise InvalidParameter("an answer in the state must say whether it passed, and by which family")
+        raise InvalidParameter(
+            "each answer in the state must say whether it passed and which family of intervals decided it"
+        )
     if entry["question"].get("kind") != "best" and isinstance(entry["value"], str):
         raise InvalidParameter(f"value in the state must be a number, got {entry['value']!r}")
     value = _value("value", entry["value"])

@@ -149,7 +149,7 @@ def test_the_certificate_of_a_run_names_the_surcharge_it_used():
         (lambda: DependentRows.stationary(10, 0.5, start_ratio="a"), "start_ratio must be"),  # type: ignore[arg-type]
         (lambda: DependentRows.groups([3, 4], 5), "inside must be a function"),  # type: ignore[arg-type]
         (lambda: CorrelatedThresholdout.plan(0.1, 9, 1, quilt=3), "quilt must be QuiltTerms"),  # type: ignore[arg-type]
-        (lambda: bounds.plan_run(0.1, 0.05, 9, 1, []), "quilts must be a list of one or more"),
+        (lambda: bounds.plan_run(0.1, 0.05, 9, 1, []), "quilts must be a list of at least one"),
         (lambda: bounds.plan_run(0.1, 0.05, 9, 1, [3]), "quilts must be a list"),  # type: ignore[list-item]
         (lambda: BayesianAccountant(3, 1.0), "model must be a dependence model, got a int"),  # type: ignore[arg-type]
         (lambda: BayesianAccountant.from_state(Blocks([2]), {}), "state must be what"),

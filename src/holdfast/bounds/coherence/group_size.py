@@ -69,10 +69,11 @@ RELEASE = f"{SPLIT}; curator order-invariant; neighbours replace one row; any le
 
 @dataclass(frozen=True)
 class GroupSize:
-    """The smallest group size that a bound covers. It is the largest of several terms, which are listed.
+    """The smallest group size for which a bound holds, and the terms that the size is the largest of.
 
-    `size` is the number that the formula gives, `rows` the whole number to compare a group with. `vacuous` says that
-    not even the whole data set is that large. A size of `inf` means that there is no bound.
+    `size` is the number that the formula gives, and `rows` is that number rounded up to a whole number of rows.
+    `vacuous` is True if the size is larger than the whole data set, so that the bound covers no group. If there is no
+    bound, `size` is `inf`.
 
     Examples
     --------
@@ -98,12 +99,12 @@ class GroupSize:
 
     @property
     def binding(self) -> str | None:
-        """The term that determines the size."""
+        """The name of the largest term. This term determines the size."""
         return max(self.terms, key=self.terms.__getitem__) if self.terms and math.isfinite(self.size) else None
 
     @property
     def vacuous(self) -> bool:
-        """Whether no group can be so large, so that the bound is useless."""
+        """Whether the bound is useless because the size is infinite or larger than the data set."""
         return not math.isfinite(self.size) or (self.n is not None and self.size > self.n)
 
     def __str__(self) -> str:
@@ -120,10 +121,16 @@ class GroupSize:
 
 
 def log_ratio(beta: float, groups: int, lenses: int = 1, predictors: int = 1) -> float:
-    """Return `Lambda = ln(groups lenses predictors / beta)`, rounded up.
+    """Return `ln(groups * lenses * predictors / beta)`, rounded up. The formulas of the coherence bounds call it
+    `Lambda`.
 
-    A theorem is about one lens and one predictor drawn from one report. A promise about several of each at once is a
-    union bound: their number multiplies the groups. Derived, reviewed.
+    A coherence theorem is about one lens (the columns that a predictor sees) and about one predictor made from one
+    report. A promise about several lenses and predictors at once follows by a union bound. Therefore their numbers
+    multiply the number of groups.
+
+    Notes
+    -----
+    This bound is derived here and was reviewed.
 
     Examples
     --------
@@ -148,12 +155,12 @@ def even_rows(n: int) -> int:
     >>> even_rows(101)
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: n must be even, since the rows are cut into two equal halves, got 101; ...
+    holdfast.errors.InvalidParameter: n must be even, because the rows are cut into two equal halves, got 101; ...
     """
     n = arguments.whole("n", n, at_least=4)
     if n % 2:
         raise InvalidParameter(
-            f"n must be even, since the rows are cut into two equal halves, got {n}; drop one random row"
+            f"n must be even, because the rows are cut into two equal halves, got {n}; drop one random row"
         )
     return n
 
@@ -362,7 +369,10 @@ def size_at(alpha: float, lam: float, nats: float, n: int | None, mode: str) -> 
     if mode != "sharp":
         return GroupSize(max(closed.values()), mode, n, closed)
     if n is None:
-        raise InvalidParameter("n must be given in sharp mode: it says how evenly a split cuts a group")
+        raise InvalidParameter(
+            "n was not given; in sharp mode give the number of rows, because the bound uses how evenly a random "
+            "split cuts a group"
+        )
     target = math.log1p(-SHARE) - lam - nats
     exact = smallest_size(n, alpha / 2, target)
     return GroupSize(min(exact, max(closed.values())), mode, n)
@@ -384,13 +394,17 @@ def max_information_size(
     n: AuditedRows | None = None,
     mode: Mode | None = None,
 ) -> GroupSize:
-    """Return the group size from which (alpha, beta)-coherence holds, with its terms.
+    """Return the smallest group size at which a release with bounded max-information is (alpha, beta)-coherent.
 
-    - "paper": `max{33.2 (zeta + ln(16 r))/alpha^2, 144 ln(6/alpha)/alpha^2, 16.6 (zeta + ln(16 r)), 10.6/alpha, 80}`
-      with `r = groups/beta`. Printed for beta in (0, 2); taken here for (0, 1].
-    - "corrected": the same with `32/(3 alpha)`; it never binds.
-    - "sharp": the smallest `m` with `exp(zeta) (m'-1) q(n, m', alpha/2) <= beta/(2 groups)` for every `m' >= m`, or
-      "corrected" if that is smaller. Needs `n`.
+    (alpha, beta)-coherent means that, with probability at least `1 - beta`, the predictions for the released half and
+    for the other half of each group differ by at most `alpha` in 1-Wasserstein distance. Below, `zeta` is the
+    max-information `nats`, and `r = groups/beta`. `mode` selects the formula:
+
+    - "paper": `max{33.2 (zeta + ln(16 r))/alpha^2, 144 ln(6/alpha)/alpha^2, 16.6 (zeta + ln(16 r)), 10.6/alpha, 80}`,
+      as published. The paper states it for beta in (0, 2). Here beta must be in (0, 1].
+    - "corrected": the same formula with `32/(3 alpha)` in place of `10.6/alpha`. This term is never the largest.
+    - "sharp": the smallest `m` with `exp(zeta) (m'-1) q(n, m', alpha/2) <= beta/(2 groups)` for every `m' >= m`, or the
+      "corrected" size if that is smaller. `q` is the exact tail of a random half split. This mode needs `n`.
 
     Examples
     --------
@@ -416,10 +430,16 @@ def sampling_noise_size(
     gap: Annotated[float, Domain("The gap `a` of the distribution functions.", above=0, below=1, typical=0.1)],
     mu: Annotated[Mu, Domain("Failure probability at one point.", above=0, at_most=1)],
 ) -> GroupSize:
-    """Return `max{4.15 ln(4/mu)/a^2, 16/(3a), 8.3 ln(4/mu), 40}`, the size condition of Claim 2.
+    """Return the group size from which chance alone rarely makes two random halves of a group differ at a given point.
 
-    From there on `Pr[|F_a(y) - F_b(y)| >= a] <= mu` for each `y`. Printed `5.3/a` in the claim; Lemma 1 and the proof
-    have `16/3`. Compared with exact hypergeometric sums, never violated; not re-proved.
+    With `a = gap` the size is `max{4.15 ln(4/mu)/a^2, 16/(3a), 8.3 ln(4/mu), 40}`, the size condition of Claim 2. In
+    groups of at least this size, `Pr[|F_a(y) - F_b(y)| >= a] <= mu` for each point `y`. `F_a` and `F_b` are the
+    distribution functions of the predictions in the two halves.
+
+    Notes
+    -----
+    Claim 2 prints `5.3/a`; Lemma 1 and the proof have `16/3`. The condition was compared with exact hypergeometric
+    sums and never violated. It was not proved again.
 
     Examples
     --------
@@ -451,10 +471,15 @@ def sampling_noise_failure(
     eta: Annotated[Eta, Domain(at_least=0)] = 0.0,
     mode: Annotated[Mode, "'paper' keeps the factor 2."] = "sharp",
 ) -> float:
-    """Return Lemma 1's `2 mu (m + 1) exp(zeta) + eta`; in the other modes `mu (m + 1) exp(zeta) + eta`.
+    """Bound the probability that, after a release, the distance in one group exceeds twice the gap.
 
-    It bounds `Pr[W1 > 2a]`. Claim 2 prints `a` for `2a`; a gap of `a` at every point of [-1, 1] integrates to `2a`. The
-    leading 2 is not needed.
+    The mode "paper" returns Lemma 1's `2 mu (m + 1) exp(zeta) + eta`. The other modes return `mu (m + 1) exp(zeta) +
+    eta`. Here `m` is the size of the group, and `zeta` is the max-information `nats` of the release with slack `eta`.
+
+    Notes
+    -----
+    The result bounds `Pr[W1 > 2a]`. Claim 2 prints `a` for `2a`; a gap of `a` at every point of [-1, 1] integrates
+    to `2a`. The factor 2 in front is not needed.
 
     Examples
     --------
@@ -485,7 +510,10 @@ def hypergeometric_tail(
     sample: Annotated[int, Domain("Rows `s` drawn.", at_least=0, typical=50)],
     deviation: Annotated[DeviationSize, Domain("The deviation `g`.", at_least=2, typical=8)],
 ) -> float:
-    """Return `exp(-2 c (g^2 - 1))`, `c = max{1/(s+1) + 1/(b-s+1), 1/(a+1) + 1/(b-a+1)}`, for each tail.
+    """Bound each tail of a hypergeometric count: the probability that the count is above its mean by `deviation`.
+
+    The bound is `exp(-2 c (g^2 - 1))` with `g = deviation` and `c = max{1/(s+1) + 1/(b-s+1), 1/(a+1) + 1/(b-a+1)}`. Of
+    `b` rows `a` are marked, and `s` rows are drawn. The same bound holds for the lower tail.
 
     Examples
     --------
@@ -509,7 +537,9 @@ def sample_mean_tail(
     sample: Annotated[int, Domain("Rows drawn.", at_least=1, typical=100)],
     gap: Annotated[float, Domain("The gap.", at_least=0, typical=0.1)],
 ) -> float:
-    """Return `exp(-2 m a^2)`.
+    """Bound the probability that the mean of a sample exceeds the mean of all rows by `gap`, at `exp(-2 m a^2)`.
+
+    `m` is the number of rows drawn without replacement, `a` is the gap, and the values are in [0, 1].
 
     Examples
     --------
@@ -532,8 +562,13 @@ def swap_tail(
     sample: Annotated[int, Domain("Rows `m` drawn, at most `n - 1`.", at_least=1, typical=50)],
     n: Annotated[UnboundedRows, Domain(at_least=2)],
 ) -> float:
-    """Return `exp(-(2 t^2/(m D^2)) ((n - 1/2)/(n - m)) (1 - 1/(2 max(m, n - m))))`.
+    """Bound the probability that a function of a random sample of the rows exceeds its mean by `deviation`.
 
+    The bound is `exp(-(2 t^2/(m D^2)) ((n - 1/2)/(n - m)) (1 - 1/(2 max(m, n - m))))`, where `t` is the deviation, `m`
+    of `n` rows are drawn, and swapping one sampled row for another changes the function by at most `D`.
+
+    Notes
+    -----
     The tail was re-proved in review: exposing the sample row by row, step i moves the conditional mean by at most
     `D (n - m)/(n - i)`. For `m = n/2` it is `exp(-4 kappa t^2/(n D^2))`; the paper uses `kappa = 1`.
 

@@ -46,7 +46,7 @@ from holdfast.core import arguments
 
 @dataclass(frozen=True)
 class LargestEpsilon:
-    """The largest epsilon that a theorem allows. If it allows none, this is 0 and `reason` says why.
+    """The largest epsilon that a theorem allows. If the theorem allows none, this is 0 and `reason` says why.
 
     Examples
     --------
@@ -179,10 +179,16 @@ def pure_dp_epsilon(
     lenses: Lenses = 1,
     predictors: Predictors = 1,
 ) -> LargestEpsilon:
-    """Return the largest epsilon for which `coherence.pure-dp-size` is at most `size`; 0 if there is none.
+    """Return the largest epsilon at which an epsilon-DP release is coherent for groups of `size` rows; 0 if there is
+    none.
 
-    The quadratic of Theorem 7 solved without cancellation, rounded down, and the forward bound evaluated at the result.
-    At most 1, the range of the theorem, except in sharp mode.
+    The result is the largest epsilon for which `coherence.pure-dp-size` is at most `size`. Except in sharp mode it is
+    at most 1, because Theorem 7 goes no further.
+
+    Notes
+    -----
+    The quadratic of Theorem 7 is solved without cancellation and rounded down. Then the forward bound is evaluated
+    at the result.
 
     Examples
     --------
@@ -217,7 +223,10 @@ def approx_dp_epsilon(
     lenses: Lenses = 1,
     predictors: Predictors = 1,
 ) -> LargestEpsilon:
-    """Return the largest epsilon for which `coherence.approx-dp-size` is at most `size`, and the delta it needs.
+    """Return the largest epsilon at which an (epsilon, delta)-DP release is coherent for groups of `size` rows.
+
+    The result is the largest epsilon for which `coherence.approx-dp-size` is at most `size`. It comes with the largest
+    delta that the theorem allows at this epsilon.
 
     Examples
     --------
@@ -265,7 +274,10 @@ def pure_dp_alpha(
     lenses: Lenses = 1,
     predictors: Predictors = 1,
 ) -> float:
-    """Return the smallest alpha for which `coherence.pure-dp-size` is at most `size`; `inf` if there is none up to 2.
+    """Return the smallest tolerance that an epsilon-DP release keeps for groups of `size` rows.
+
+    The result is the smallest alpha for which `coherence.pure-dp-size` is at most `size`. If there is none up to 2,
+    which is the largest possible distance, it is `inf`.
 
     Examples
     --------
@@ -332,7 +344,10 @@ def pure_dp_groups(
     mode: Mode = "sharp",
     population: Population | None = None,
 ) -> float:
-    """Return the largest `Lambda`: `beta exp(Lambda)` groups at that beta, or beta down to `groups exp(-Lambda)`.
+    """Return how many groups an epsilon-DP release can protect at once, as the largest `Lambda = ln(groups/beta)`.
+
+    From `Lambda` follows either number: with a given beta up to `beta exp(Lambda)` groups are protected, and with a
+    given number of groups the failure probability can be as small as `groups exp(-Lambda)`.
 
     Examples
     --------
@@ -370,10 +385,15 @@ def pure_dp_rows(
     mode: Mode = "sharp",
     population: Population | None = None,
 ) -> float:
-    """Return the smallest even `n` for which `coherence.pure-dp-size` is at most `share n`; `inf` if there is none.
+    """Return the smallest even number of rows at which an epsilon-DP release protects groups that are a given share of
+    them.
 
-    As printed the condition is a quadratic in the root of `n` with one sign change, so bisection is exact. In sharp
-    mode the returned `n` passes; that no smaller one does is not proved.
+    The result is the smallest even `n` for which `coherence.pure-dp-size` is at most `share n`. It is `inf` if there is
+    none. In sharp mode the bound holds at the returned `n`, but it is not proved that no smaller `n` would do.
+
+    Notes
+    -----
+    As published the condition is a quadratic in the square root of `n` with one sign change, so bisection is exact.
 
     Examples
     --------
@@ -410,11 +430,15 @@ def pure_dp_rows(
 def epsilon_ceiling(
     alpha: SharpTolerance, share: GroupProportion, mode: Mode = "sharp", population: Population | None = None
 ) -> float:
-    """Return the limit of the largest epsilon as `n` grows and the groups with it.
+    """Return the epsilon that no amount of data exceeds, for groups that are a fixed share of the rows.
 
-    `min(alpha, sqrt 2) sqrt(4 f/33.2)`, at most 1; sharp `alpha sqrt(4 f/8)`; finite population times `sqrt 2`. The
-    second part of the minimum is the term `16.6 Z`, which binds above `sqrt 2`.
-    More data does not buy a larger epsilon.
+    It is the limit of the largest allowed epsilon as `n` grows and the groups grow with it. With `f = share` it is
+    `min(alpha, sqrt 2) sqrt(4 f/33.2)`, at most 1. In sharp mode it is `alpha sqrt(4 f/8)`. With a finite population
+    both are multiplied by `sqrt 2`.
+
+    Notes
+    -----
+    The second part of the minimum is the term `16.6 Z`, which determines the size for alpha above `sqrt 2`.
 
     Examples
     --------
@@ -429,7 +453,9 @@ def epsilon_ceiling(
 
 
 def flipped_share(alpha: float) -> float:
-    """The share of a group that, flipped from certain no to certain yes, moves its predictions by `alpha`: half of it.
+    """Return the share of a group whose predictions must flip to move the group's distance by `alpha`: `alpha/2`.
+
+    A flip is a change from a certain no (-1) to a certain yes (1).
 
     Examples
     --------

@@ -122,7 +122,10 @@ def pure_dp_size(
     lenses: Lenses = 1,
     predictors: Predictors = 1,
 ) -> GroupSize:
-    """Return the least group size of Theorem 7: Theorem 3 with `zeta = eps^2 n/4 + eps sqrt(n ln(4r))/2`.
+    """Return the smallest group size at which an epsilon-DP release enforces (alpha, beta)-coherence (Theorem 7).
+
+    It is the size of Theorem 3 (`max_information_size`) for a max-information of `eps^2 n/4 + eps sqrt(n ln(4r))/2`
+    nats. Here `r` is the number of groups divided by beta.
 
     Examples
     --------
@@ -164,14 +167,19 @@ def approx_dp_size(
     lenses: Lenses = 1,
     predictors: Predictors = 1,
 ) -> GroupSize:
-    """Return the least group size of Theorem 8, and the largest delta that it allows.
+    """Return the smallest group size at which an (epsilon, delta)-DP release is coherent, and the largest allowed
+    delta.
 
-    - "paper": Theorem 3 with `133 eps^2 n + 12 eps sqrt(n ln(4r)) + ln(32r)`, for `delta <= (eps/(120 n r))^2`.
-    - "corrected": `132.5`, 6 and `ln(16r)`, which its own corollary gives; for larger deltas, and where it is better,
-      Theorem 15 with its two parameters free (`coherence.max-information-approx-general`).
-    - "sharp": the same max-information with the sharp sampling bound.
+    The size is that of Theorem 3 (`max_information_size`) for the max-information of the release (Theorem 8). With `r =
+    groups/beta` the mode selects this max-information:
 
-    `inf` where delta is too large for the mode.
+    - "paper": `133 eps^2 n + 12 eps sqrt(n ln(4r)) + ln(32r)`, for `delta <= (eps/(120 n r))^2`.
+    - "corrected": the constants are `132.5` and 6, and the last term is `ln(16r)`, as the corollary in the same paper
+      gives. For larger deltas, and wherever that gives a smaller size, Theorem 15 is used with both of its parameters
+      optimised (`coherence.max-information-approx-general`).
+    - "sharp": the same max-information as "corrected", with the sharp sampling bound.
+
+    The size is `inf` where delta is too large for the mode.
 
     Examples
     --------
@@ -192,9 +200,13 @@ def approx_dp_size(
 
 
 def add_remove_to_replace(epsilon: float, delta: float = 0.0) -> tuple[float, float]:
-    """Convert a guarantee for adding or removing one row to one for replacing one: `(2 eps, (1 + e^eps) delta)`.
+    """Convert a privacy guarantee for adding or removing one row to a guarantee for replacing one row.
 
-    Replacing a row is removing it and adding another. Derived.
+    The result is `(2 eps, (1 + e^eps) delta)`, because replacing a row is removing it and adding another.
+
+    Notes
+    -----
+    This conversion is derived here.
 
     Examples
     --------
@@ -243,10 +255,13 @@ def finite_release_size(
     bits: Annotated[Bits, "The base-2 logarithm of the number of reports."],
     mode: Literal["corrected", "sharp"] = "sharp",
 ) -> GroupSize:
-    """Return the group size from which a report of at most `2^bits` values enforces coherence.
+    """Return the smallest group size at which a report that has at most `2^bits` possible values enforces coherence.
 
-    - "corrected": Theorem 3 with `ln K + ln(8 r)` in place of `zeta + ln(16 r)`.
-    - "sharp": the smallest `m` with `K (m'-1) q(n, m', alpha/2) <= beta/groups` for every `m' >= m`.
+    Write `K = 2^bits` and `r = groups/beta`. The mode selects the formula:
+
+    - "corrected": the size of Theorem 3, with `ln K + ln(8 r)` in place of `zeta + ln(16 r)`.
+    - "sharp": the smallest `m` with `K (m'-1) q(n, m', alpha/2) <= beta/groups` for every `m' >= m`. `q` is the exact
+      tail of a random half split.
 
     Examples
     --------
@@ -270,12 +285,16 @@ def finite_release_size(
 def count_release_size(
     alpha: SharpTolerance, beta: AuditFailureProbability, groups: Groups, n: AuditedRows, mode: Mode = "sharp"
 ) -> GroupSize:
-    """Return the group size from which the exact count of one binary column in the release enforces coherence.
+    """Return the smallest group size at which publishing the exact count of one binary column enforces coherence.
 
-    - "paper": `112 sqrt(n ln(10 n r))/alpha`, "for n sufficiently large", which the paper does not specify; its last
-      step needs only `80 + 8 alpha`. Larger than `n` at the paper's own example.
-    - "corrected": the count takes `n/2 + 1` values, so the union over reports applies. No condition on n.
-    - "sharp" (default): the same union with the sharp sampling bound.
+    With `r = groups/beta` the mode selects the formula:
+
+    - "paper": `112 sqrt(n ln(10 n r))/alpha`. The paper states it "for n sufficiently large" without saying how large.
+      At the paper's own example the size is larger than `n`. The last step of the proof needs only `80 + 8 alpha` in
+      place of 112.
+    - "corrected": the count takes one of `n/2 + 1` values, so a union bound over the possible reports applies. This
+      form has no condition on n.
+    - "sharp" (default): the same union bound with the sharp sampling bound.
 
     Examples
     --------
@@ -335,16 +354,24 @@ def column_release_size(
     ] = 2,
     mode: Mode = "sharp",
 ) -> GroupSize:
-    """Return the group size from which a column published in the clear, order kept, is coherent through itself.
+    """Return the smallest group size at which a column published in the clear is coherent for predictors that use it
+    alone.
 
-    - "paper": `4 sqrt(n ln r)/alpha`, two profiles. Its proof has slips that cancel; the statement is proved (derived,
-      reviewed) whenever `(kappa(n) - 1) ln r >= ln 4`, which `proved` in the details says.
-    - "corrected": the smaller of `4 sqrt(n ln(4r))/alpha` (two profiles) and, free of `n`,
-      `max{16.6 L/alpha^2, 32/(3 alpha), 8.3 L, 40}` with `L = ln(4 (2^(v-1) - 1) r)`: with `v` visible profiles the
-      report decides only how a predictor orders them, so each non-trivial cut of the profiles is one threshold.
-    - "sharp": the smallest `m` with `(2^(v-1) - 1) q(n, m', alpha/2) <= beta/groups` for every `m' >= m`.
+    The values of the column are published in the order of the rows. With `r = groups/beta` and `v = profiles`, the
+    number of different values that the lens shows (a missing value counts as one), the mode selects the formula:
 
-    A column with missing values shows one profile more.
+    - "paper": `4 sqrt(n ln r)/alpha`, for two profiles. The details of the result say in `proved` whether this form is
+      proved at these arguments.
+    - "corrected": the smaller of `4 sqrt(n ln(4r))/alpha` (two profiles only) and `max{16.6 L/alpha^2, 32/(3 alpha),
+      8.3 L, 40}` with `L = ln(4 (2^(v-1) - 1) r)`, which does not depend on `n`.
+    - "sharp": the smallest `m` with `(2^(v-1) - 1) q(n, m', alpha/2) <= beta/groups` for every `m' >= m`. `q` is the
+      exact tail of a random half split.
+
+    Notes
+    -----
+    The paper's proof has slips that cancel. The statement is proved (derived, reviewed) whenever `(kappa(n) - 1) ln
+    r >= ln 4`. In the corrected form that is free of `n`, the report decides only how a predictor orders the `v`
+    profiles, so each non-trivial cut of the profiles is one threshold.
 
     Examples
     --------

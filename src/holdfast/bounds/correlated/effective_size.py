@@ -45,17 +45,23 @@ def mixing_sum(
     ],
     coefficient: Annotated[float, Domain("A bound on `delta_l`; at 1 there is no bound.", at_least=0, at_most=1)] = 0.5,
 ) -> float:
-    """Return `l - 1 + l d/(1 - d)` where `d` bounds `delta_l` at one lag `l`.
+    """Bound `G`, the sum of the mixing coefficients of a chain over all lags, from the coefficient at one lag.
 
-    Derived, reviewed. Coefficients are at most 1 and `delta_{s+t} <= delta_s delta_t`, so lags 1 to `l - 1` add at most
-    `l - 1`, and the `l` lags from `j l` on add at most `l d^j` each round. At `l = 1` this is Dobrushin's
-    `d/(1 - d)`. A mixing time (distance 1/4 to the stationary distribution, from every start) is a lag with `d = 1/2`,
-    the default here: `G <= 2 t_mix - 1`.
+    The coefficient `delta_l` is the largest total variation distance between the distributions of a row given two
+    different values of the row `l` steps before it. If `d` is a bound on `delta_l` at one lag `l`, then `G` is at most
+    `l - 1 + l d/(1 - d)`. With the default `d` of 1/2, `lag` is a mixing time: the number of steps after which, from
+    every start, the chain is within 1/4 of its stationary distribution. Then `G <= 2 t_mix - 1`.
 
     Returns
     -------
     float
         Rounded up; `inf` at coefficient 1.
+
+    Notes
+    -----
+    Derived, reviewed. Coefficients are at most 1 and `delta_{s+t} <= delta_s delta_t`, so lags 1 to `l - 1` add at
+    most `l - 1`, and the `l` lags from `j l` on add at most `l d^j` each round. At `l = 1` this is Dobrushin's `d/(1
+    - d)`.
 
     Examples
     --------
@@ -68,11 +74,15 @@ def mixing_sum(
 
 
 def mixing_coefficients(deltas: Sequence[float], lags: int, tail: Tail = "markov") -> NDArray[np.float64]:
-    """Return the coefficients of lags 1 to `lags`, beyond the declared ones by an upper bound.
+    """Return bounds on the mixing coefficients of lags 1 to `lags`. Only the first few need to be declared.
 
-    "markov" uses `delta_{j l + r} <= delta_l^j delta_r`, which needs a Markov chain; "hold" repeats the last declared
-    coefficient, which needs only that they do not increase. Both are bounds; a coefficient is never padded with 0.
-    Time and memory `O(lags)`.
+    `tail` says how to bound the coefficients after the declared ones. "markov" uses `delta_{j l + r} <= delta_l^j
+    delta_r`, which needs a Markov chain. "hold" repeats the last declared coefficient, which needs only that
+    coefficients do not increase. No coefficient is filled in with 0.
+
+    Notes
+    -----
+    Time and memory are `O(lags)`.
 
     Examples
     --------
@@ -169,11 +179,17 @@ def time_split_bias(
     ],
     tail: Tail = "markov",
 ) -> float:
-    """Return `(1/n) sum_{t=0}^{n-1} delta_{g+t}`.
+    """Bound how far earlier training rows of the same series move the expected mean of a question on the holdout.
 
-    Derived, reviewed. Given the training rows, holdout row number `t` (from 0) has a distribution within `delta_{g+t}`
-    of its own distribution in total variation, and a value in [0, 1] moves by at most that. So a gap shrinks the bias
-    and is not needed for validity. Beyond a million lags the rest is bounded by the sum of the coefficients.
+    The bound is `(1/n) sum_{t=0}^{n-1} delta_{g+t}`, where `g = gap` is the number of steps from the last training row
+    to the first holdout row and `delta_l` is the mixing coefficient at lag `l`. Leaving a gap makes this bias smaller.
+    A gap is not needed for validity.
+
+    Notes
+    -----
+    Derived, reviewed. Given the training rows, holdout row number `t` (from 0) has a distribution within
+    `delta_{g+t}` of its own distribution in total variation, and a value in [0, 1] moves by at most that. Beyond a
+    million lags the rest is bounded by the sum of the coefficients.
 
     Examples
     --------
@@ -190,11 +206,17 @@ def time_split_bias(
 
 
 def autoregressive_start_ratio(last: float, coefficient: float, gap: int = 1) -> float:
-    """Return `c = exp(x^2/2)/sqrt(1 - phi^(2g))`: how much likelier a state is given the last training row.
+    """Return how much more likely a state is at the first holdout row, at most, once the last training row is known.
 
-    For a standardised Gaussian AR(1): given `x`, the row `g` steps later is normal with mean `phi^g x` and variance
-    `1 - phi^(2g)`; its density over the standard normal one is largest at `x/phi^g`, with this value. Derived. The
-    stationary width with this `c` needs the last training row to be public.
+    The series is a standardised Gaussian AR(1) with coefficient `phi`, the last training row has the value `x`, and the
+    first holdout row comes `g` steps later. The largest ratio to the stationary density is `c = exp(x^2/2)/sqrt(1 -
+    phi^(2g))`. An interval from the stationary theorem with this `c` depends on `x`, so the last training row must be
+    public.
+
+    Notes
+    -----
+    Derived. Given `x`, the row `g` steps later is normal with mean `phi^g x` and variance `1 - phi^(2g)`. Its
+    density over the standard normal density is largest at `x/phi^g`, with this value.
 
     Examples
     --------
@@ -209,7 +231,9 @@ def autoregressive_start_ratio(last: float, coefficient: float, gap: int = 1) ->
 
 
 def two_state_coefficients(p: float, q: float, lags: int) -> NDArray[np.float64]:
-    """`delta_t = |1 - p - q|^t` of the two-state chain that leaves state 0 with probability `p` and 1 with `q`.
+    """Return the mixing coefficients `delta_t = |1 - p - q|^t` of a chain with two states.
+
+    The chain leaves state 0 with probability `p` and state 1 with probability `q`.
 
     Examples
     --------
@@ -248,15 +272,20 @@ _SLACK = 1e-12
 def effective_n_blocks(
     sizes: Annotated[Sequence[float], Domain("The number of rows in each block.", at_least=1, typical=(10, 10))],
 ) -> float:
-    """Return `n^2 / sum k_g^2`; equal blocks of size `k` give `n/k`.
+    """Return the effective number of rows of independent blocks whose rows may depend on each other in any way.
 
-    The sum of block `g` is one independent value in `[0, k_g]`, so Hoeffding's inequality has `sum k_g^2` in place of
-    `n`. Derived, reviewed. One block gives 1, which no width survives.
+    With `k_g` rows in block `g` it is `n^2 / sum k_g^2`. Equal blocks of size `k` give `n/k`. A single block gives 1
+    effective row, with which every interval is too wide to be useful.
 
     Returns
     -------
     float
         Rounded down.
+
+    Notes
+    -----
+    Derived, reviewed. The sum of block `g` is one independent value in `[0, k_g]`, so Hoeffding's inequality has
+    `sum k_g^2` in place of `n`.
 
     Examples
     --------
@@ -281,16 +310,21 @@ def effective_n_colours(
         float, Domain("Colours of a proper colouring of the dependency graph.", at_least=1, at_most=MOST, typical=4)
     ],
 ) -> float:
-    """Return `n/colours`; rows that are independent beyond `m` steps have `m + 1` colours, the residues.
+    """Return the effective number of rows, `n/colours`, of rows whose dependence is described by a graph.
 
-    Let class `C` have `k_C` rows and give it weight `p_C` proportional to `sqrt(k_C)`. By convexity `E exp(l S) <= sum
-    p_C E exp(l S_C/p_C) <= exp(l^2 (sum sqrt(k_C))^2/8)`, and `(sum sqrt(k_C))^2 <= colours n`. Derived, reviewed. A
-    fractional chromatic number may be given (Janson; recalled).
+    Rows of the same colour must be independent of each other. For example, rows that are independent if they are more
+    than `m` steps apart need `m + 1` colours: the row number modulo `m + 1`.
 
     Returns
     -------
     float
         Rounded down.
+
+    Notes
+    -----
+    Let class `C` have `k_C` rows and give it weight `p_C` proportional to `sqrt(k_C)`. By convexity `E exp(l S) <= sum
+    p_C E exp(l S_C/p_C) <= exp(l^2 (sum sqrt(k_C))^2/8)`, and `(sum sqrt(k_C))^2 <= colours n`. Derived, reviewed. A
+    fractional chromatic number may be given (Janson; recalled).
 
     Examples
     --------
@@ -317,19 +351,24 @@ def effective_n_chain(
     tail: Tail = "markov",
     run: Annotated[int, Domain("One run length instead of the best.", at_least=1, at_most=MOST)] | None = None,
 ) -> float:
-    """Effective rows of a chain from its mixing coefficients; also inhomogeneous or non-reversible, any start.
+    """Return the effective number of rows of a Markov chain, computed from its mixing coefficients.
 
-    Cut the rows into consecutive runs of `s`; run `b` has `s_b` rows, ends at `e_b`, and `G_b = sum_{t=1}^{n-e_b}
-    delta_t`. Given the past, the increment of the Doob martingale over run `b` is (own sum), in an interval of length
-    `s_b`, plus (expected rest), which depends on the last state alone and moves by at most `G_b`. Azuma-Hoeffding gives
-    `n_eff = n^2/sum_b (s_b + G_b)^2` for every `s`; the best is taken, which depends on the model only. Derived,
-    reviewed against exact distributions. `s = n` gives 1, so the value is at least 1.
+    The chain may start anywhere, and it need be neither homogeneous nor reversible. Cut the `n` rows into consecutive
+    runs of length `s`. Then the effective number of rows is `n_eff = n^2/sum_b (s_b + G_b)^2`, where run `b` has `s_b`
+    rows, ends at row `e_b`, and `G_b = sum_{t=1}^{n-e_b} delta_t`. This holds for every `s`. The best `s` is used, and
+    it depends on the declared model only. The result is at least 1.
 
     Returns
     -------
     float
         Rounded down. Time: milliseconds; up to a second for a chain that needs a million lags to forget. Lags
         beyond those enter by their sum.
+
+    Notes
+    -----
+    Derived, reviewed against exact distributions. Given the past, the increment of the Doob martingale over run `b`
+    is (own sum), in an interval of length `s_b`, plus (expected rest), which depends on the last state alone and
+    moves by at most `G_b`. Azuma-Hoeffding gives the formula. `s = n` gives 1.
 
     Examples
     --------
@@ -357,7 +396,10 @@ def effective_n_chain_summary(
     mixing: Annotated[float, Domain("A bound on the sum of all coefficients.", at_least=0, at_most=MOST, typical=9.0)],
     run: Annotated[int, Domain("One run length instead of the best.", at_least=1, at_most=MOST)] | None = None,
 ) -> float:
-    """Effective rows of a chain of which only `G` is declared (see `mixing_sum`); about `n/(4G)`, and `n` at `G = 0`.
+    """Return the effective number of rows of a Markov chain of which only `G`, the sum of its mixing coefficients, is
+    known.
+
+    It is about `n/(4G)`, and `n` at `G = 0`. `mixing_sum` bounds `G` from one declared number.
 
     Returns
     -------
@@ -412,18 +454,23 @@ def _lengths(value: Callable[[int], float], top: int) -> list[int]:
 def effective_n_stationary(
     n: Rows, operator_norm: Annotated[float, Domain("The operator norm `lambda`.", at_least=0, below=1, typical=0.9)]
 ) -> float:
-    """Return `n (1 - lambda)/(1 + lambda)`.
+    """Return the effective number of rows of a stationary Markov chain, `n (1 - lambda)/(1 + lambda)`.
 
-    `lambda` is the second largest singular value of `diag(sqrt pi) P diag(1/sqrt pi)`; one minus the gap for a
-    reversible chain, `|phi|` for a Gaussian AR(1), although that never forgets in total variation. The theorem says
-    that the sum is sub-Gaussian with proxy `(1 + lambda)/(1 - lambda) n/4`. From the publication; checked here against
-    the exact distribution of sums on small chains. Only the absolute gap is allowed, as questions may vary with the
-    row. From another start `nu` the tail grows by at most `c = max nu/pi` (change of measure).
+    `lambda` is the second largest singular value of `diag(sqrt pi) P diag(1/sqrt pi)`, where `P` is the transition
+    matrix and `pi` the stationary distribution. For a reversible chain it is one minus the absolute spectral gap. For a
+    Gaussian AR(1) series it is `|phi|`, although such a series never mixes in total variation. If the chain starts from
+    another distribution `nu`, multiply the error probability by `c = max nu/pi`.
 
     Returns
     -------
     float
         Rounded down.
+
+    Notes
+    -----
+    The theorem, taken from the publication, is that the sum is sub-Gaussian with proxy `(1 + lambda)/(1 - lambda)
+    n/4`. It was checked here against the exact distribution of sums on small chains. Only the absolute gap is
+    allowed, as questions may vary with the row. The factor `c` is a change of measure.
 
     Examples
     --------
@@ -474,12 +521,20 @@ def fixed_question_width(
         float, Domain("How far the expectation given the training rows may be from the target.", at_least=0)
     ] = 0.0,
 ) -> float:
-    """Return `bias + sqrt(ln(2 c/p)/(2 n_eff))`, valid for every `p`. Derived, reviewed.
+    """Return the half-width of the interval for one fixed question on dependent rows: `bias + sqrt(ln(2 c/p)/(2
+    n_eff))`.
+
+    `p = share` is the probability with which the interval may miss, `n_eff` is the effective number of rows, and `c =
+    start_ratio`. The formula is valid for every `p`.
 
     Returns
     -------
     float
         Rounded up; 0.5 or more is vacuous. Time: microseconds.
+
+    Notes
+    -----
+    Derived, reviewed.
 
     Examples
     --------
@@ -492,7 +547,9 @@ def fixed_question_width(
 def fixed_question_half_width(
     effective_n: float, log_share: float, start_ratio: float = 1.0, bias: float = 0.0
 ) -> float:
-    """`fixed_question_width` at the natural logarithm of the share, for shares below the floating range.
+    """Return `fixed_question_width` for an error probability given by its natural logarithm.
+
+    Use this form for probabilities that are too small for a floating-point number.
 
     Examples
     --------
@@ -524,17 +581,24 @@ def beta_mixing_width(
         Domain("Bounds on the coefficients `beta(1), beta(2)` and so on.", at_least=0, at_most=1, typical=(1.0, 0.5)),
     ],
 ) -> float:
-    """Half-width from declared beta-mixing coefficients `beta(1), beta(2), ...`; `inf` where none is small enough.
+    """Return the half-width of the interval for one fixed question on rows with declared beta-mixing coefficients.
 
-    Rows `a` apart form `a` classes. Berbee's coupling replaces each row of a class by a copy that is independent of the
-    class's earlier rows, at a price of `beta(a)` a row, `n beta(a)` in all; every class then has independent rows, and
-    `a` colours have `n_eff = n/a`. Half the share pays for the coupling, half for the tail. Derived. Alpha-mixing alone
-    is refused: no explicit constant is known to us.
+    It is `sqrt(a ln(4/p)/(2n))` at the smallest lag `a` with `n beta(a) <= p/2`. `p = share` is the probability with
+    which the interval may miss, and `beta(1), beta(2), ...` are the declared coefficients. If none of them is small
+    enough the result is `inf`. Alpha-mixing coefficients are not accepted, because we know of no theorem with explicit
+    constants for them.
 
     Returns
     -------
     float
         Rounded up.
+
+    Notes
+    -----
+    Derived. Rows `a` apart form `a` classes. Berbee's coupling replaces each row of a class by a copy that is
+    independent of the class's earlier rows. The coupling fails with probability at most `beta(a)` per row, `n
+    beta(a)` in all. Every class then has independent rows, and `a` colours have `n_eff = n/a`. Half of `p` pays for
+    the coupling, half for the tail.
 
     Examples
     --------

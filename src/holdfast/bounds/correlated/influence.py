@@ -28,11 +28,16 @@ class LogRatios(NamedTuple):
 
 
 def two_state_log_ratios(p: float, q: float, lag: int) -> LogRatios:
-    """`F_t(0,1)` and `F_t(1,0)` of the chain that leaves state 0 with probability `p` and state 1 with `q`.
+    """Return how strongly a row of a two-state chain reveals the state of the row `lag` steps before it.
 
-    With `lam = 1 - p - q` and `pi = (q, p)/(p+q)`, `P^t(0,0) = pi_0 + pi_1 lam^t` and so on; for `0 < lam < 1` the
-    ratios are `1 + lam^t/(pi_0 (1 - lam^t))` and `1 + lam^t/(pi_1 (1 - lam^t))`. Derived. Infinite where a state
-    rules another out.
+    Each of the two results is the largest log ratio, over the states that the later row may show, of its probability
+    given one state at the earlier row to its probability given the other. The chain leaves state 0 with probability `p`
+    and state 1 with probability `q`. A ratio is infinite where a state rules another one out.
+
+    Notes
+    -----
+    Derived. With `lam = 1 - p - q` and `pi = (q, p)/(p+q)`, `P^t(0,0) = pi_0 + pi_1 lam^t` and so on; for `0 < lam <
+    1` the ratios are `1 + lam^t/(pi_0 (1 - lam^t))` and `1 + lam^t/(pi_1 (1 - lam^t))`.
 
     Examples
     --------
@@ -76,16 +81,25 @@ def two_state_influence(
     after: Annotated[RowsAhead, "How many rows ahead the quilt reaches; left out for a quilt on one side."]
     | None = None,
 ) -> float:
-    """Return `max(F_a(0,1) + F_b(0,1), F_a(1,0) + F_b(1,0))`; one side alone keeps its term, none gives 0.
+    """Return the max-influence of a row of a stationary two-state chain on the row `a` before it and the row `b` after
+    it.
 
-    Past and future are independent given the row, hence the sum inside the maximum; two-state chains are reversible, so
-    the backward ratios are the forward ones. Nothing that an adversary knows between raises it: a known row cuts its
-    side off, and one on the other side changes nothing. Derived, reviewed; compared with matrix powers and enumeration.
+    Max-influence, in nats, is the largest log ratio of the probabilities of what these two rows show, given two values
+    of the row between them. It is `max(F_a(0,1) + F_b(0,1), F_a(1,0) + F_b(1,0))`, where `F` are the log ratios of
+    `two_state_log_ratios`. If only one of the two rows is given, the sum has only its term. If none is given the result
+    is 0.
 
     Returns
     -------
     float
         Rounded up; infinite where a state rules another out.
+
+    Notes
+    -----
+    Derived, reviewed; compared with matrix powers and enumeration. Past and future are independent given the row,
+    hence the sum inside the maximum. Two-state chains are reversible, so the backward ratios are the forward ones.
+    No knowledge that an adversary has of the rows between raises the influence: a known row cuts its side off, and a
+    known row on the other side changes nothing.
 
     Examples
     --------
@@ -119,16 +133,22 @@ def spectral_influence(
     start: Start = "stationary",
     method: Literal["sharp", "paper"] = "sharp",
 ) -> float:
-    """Return `h(b) + s h(a)`, `h(t) = ln((1 + D)/(1 - D))`, `D = (1 - gap)^t/rho`, `s = 1` or 2 for any start.
+    """Bound the max-influence of a row of a reversible chain on the row `a` before it and the row `b` after it.
 
-    For a reversible chain `|P^t(x,y)/pi(y) - 1| <= (1 - gap)^t/sqrt(pi(x) pi(y)) <= D`, so two rows of `P^t` have
-    ratios within `(1 + D)/(1 - D)`. Backwards, Bayes' rule adds the ratio of the row's own distribution, which is
-    stationary or within the same bounds, as it has come at least `a` steps. Derived. `D >= 1` gives infinity.
+    The bound is `h(b) + s h(a)` nats, with `h(t) = ln((1 + D)/(1 - D))` and `D = (1 - gap)^t/rho`. Here `gap` is the
+    spectral gap and `rho` the stationary probability of the rarest state. `s` is 1 for a chain that starts in its
+    stationary distribution and 2 for any other start. `D >= 1` gives infinity.
 
     Returns
     -------
     float
         Rounded up.
+
+    Notes
+    -----
+    Derived. For a reversible chain `|P^t(x,y)/pi(y) - 1| <= (1 - gap)^t/sqrt(pi(x) pi(y)) <= D`, so two rows of
+    `P^t` have ratios within `(1 + D)/(1 - D)`. Backwards, Bayes' rule adds the ratio of the row's own distribution,
+    which is stationary or within the same bounds, as it has come at least `a` steps.
 
     Examples
     --------
@@ -164,17 +184,22 @@ def birkhoff_influence(
         ),
     ],
 ) -> float:
-    """Return `Delta_1 prod_{s >= 2} tanh(Delta_s/4)`, `Delta` the projective diameters of the kernels along the path.
+    """Bound the influence of a record on the last record of a path, whatever else an adversary knows.
 
-    Evidence on any row multiplies columns by positive numbers, which leaves projective distances as they are; mixing
-    rows cannot enlarge them; every further kernel contracts them by `tanh(Delta/4)`. Two distributions at projective
-    distance `d` have log ratios of at most `d`. Derived from the recalled contraction theorem; checked against
-    enumeration.
+    The bound is `Delta_1 prod_{s >= 2} tanh(Delta_s/4)`. `Delta_s` is the projective diameter of the s-th transition
+    kernel along the path (the parameter `diameters`).
 
     Returns
     -------
     float
         Rounded up.
+
+    Notes
+    -----
+    Evidence on any row multiplies columns by positive numbers, which leaves projective distances as they are; mixing
+    rows cannot enlarge them; every further kernel contracts them by `tanh(Delta/4)`. Two distributions at projective
+    distance `d` have log ratios of at most `d`. Derived from the recalled contraction theorem; checked against
+    enumeration.
 
     Examples
     --------
@@ -196,10 +221,15 @@ def birkhoff_influence(
 def ising_influence(
     couplings: Annotated[Sequence[float], Domain("The couplings of the spin to its neighbours.", typical=(0.2, 0.2))],
 ) -> float:
-    """Return `2 sum_j |J_ij|`.
+    """Return the max-influence of a spin on its neighbours in an Ising model without an external field: `2 sum_j
+    |J_ij|`.
 
-    Without a field both values of a spin have probability one half, so the ratio of the neighbours' probabilities given
-    the two values is the ratio of the two values given the neighbours, `exp(2 sum_j J_ij x_j)`. Derived, exact.
+    `J_ij` are the couplings of the spin `i` to its neighbours `j`.
+
+    Notes
+    -----
+    Derived, exact. Without a field both values of a spin have probability one half, so the ratio of the neighbours'
+    probabilities given the two values is the ratio of the two values given the neighbours, `exp(2 sum_j J_ij x_j)`.
 
     Examples
     --------
@@ -222,14 +252,19 @@ METHODS = ("sharp", "repaired", "paper")
 
 @dataclass(frozen=True)
 class QuiltTerms:
-    """Bounds that hold for the quilts of all records at once.
+    """Four bounds that describe how strongly the records of a data set depend on each other.
 
-    `size` is the number of records nearby, the record itself included (1 for Markov blankets and independent records).
-    `influence` bounds the max-influence, in nats, of every record on its quilt. `surcharge` is what the conversion to
-    Bayesian differential privacy adds (twice the influence unless a sharper one is known). `colours` is the number of
-    classes, equal in size up to one record, in which no two records are nearby one another. By default it is `size`,
-    which is right for chains (residue classes modulo the size) and for blocks; a general graph may need up to `2 size -
-    1` and a check of its class sizes.
+    A Markov quilt is a set of records that separates one record and the records nearby from the rest. The bounds hold
+    for the quilts of all records at once:
+
+    - `size` is the number of records nearby, the record itself included. It is 1 for Markov blankets and independent
+      records.
+    - `influence` bounds the max-influence, in nats, of every record on its quilt.
+    - `surcharge` is what the conversion from differential privacy to Bayesian differential privacy adds. It is twice
+      the influence unless a smaller one is known.
+    - `colours` is the number of classes into which the records can be divided so that no two records of a class are
+      nearby each other and the class sizes differ by at most one record. The default is `size`, which is right for
+      chains and for blocks. A general graph may need up to `2 size - 1` classes, and its class sizes must be checked.
 
     Examples
     --------
@@ -256,17 +291,24 @@ class QuiltTerms:
 
     @property
     def classes(self) -> int:
-        """The number of colours."""
+        """The number of classes (`colours`) into which the records are divided."""
         assert self.colours is not None
         return self.colours
 
     @property
     def drift(self) -> float:
-        """`drift(influence)`, for every record."""
+        """How far, in total variation, the other records of a class can move the distribution of any record.
+
+        It is the function `drift` at the influence of the quilts.
+        """
         return drift(self.influence)
 
     def epsilon_bdp(self, epsilon_dp: float, method: Method = "sharp") -> float:
-        """Bayesian differential privacy of an `epsilon_dp` release, `K epsilon + w`, rounded up; paper: `w = 4 b`."""
+        """Return the level of Bayesian differential privacy of a release that is `epsilon_dp`-differentially private.
+
+        The level is `K epsilon + w`, rounded up, with `K = size` and `w = surcharge`. The method "paper" uses `w = 4
+        b`, where `b` is the influence.
+        """
         surcharge = 4 * self.influence if method == "paper" else self.surcharge
         assert surcharge is not None
         return up(self.size * epsilon_dp + surcharge)
@@ -282,12 +324,15 @@ class QuiltTerms:
 
 
 def drift(influence: float) -> float:
-    """`tanh(influence/4)`: how far, in total variation, the rest of a record's class can move the record's
-    distribution.
+    """Bound how far, in total variation, the other records of a class can move the distribution of a record.
 
-    By Bayes' rule the distribution of the record given the rest has a likelihood ratio to its own distribution with
-    mean 1 whose largest and smallest values are at most a factor `e^influence` apart. Among such ratios the distance is
-    largest for one with two values, `e^(b/2)` and `e^(-b/2)`, where it is `tanh(b/4)`. Derived, reviewed. Rounded up.
+    The bound is `tanh(influence/4)`, rounded up. `influence` is the max-influence of the record on its quilt.
+
+    Notes
+    -----
+    Derived, reviewed. By Bayes' rule the distribution of the record given the rest has a likelihood ratio to its own
+    distribution with mean 1 whose largest and smallest values are at most a factor `e^influence` apart. Among such
+    ratios the distance is largest for one with two values, `e^(b/2)` and `e^(-b/2)`, where it is `tanh(b/4)`.
 
     Examples
     --------
@@ -334,11 +379,16 @@ def autoregressive_shift(
     coefficient: Annotated[float, Domain("The coefficient `phi`.", at_least=0, below=1, typical=0.5)],
     position: Annotated[int, Domain("The record, from 1; the middle one by default.", at_least=1)] | None = None,
 ) -> float:
-    """Return `(1 + phi - phi^i - phi^(n-i+1))/(1 - phi)`, by default at the middle, where it is largest.
+    """Return how far the expected sum of a Gaussian AR(1) series moves when one of its `n` records moves by 1.
 
-    The conditional mean of record `j` given record `i` has slope `phi^|i-j|`; the sum of the slopes is this. The
-    precision matrix has `-phi` next to its diagonal, so no adversary sees more. Derived, reviewed. The Laplace scale
-    for records that move by at most `M` is `M shift/epsilon`.
+    With coefficient `phi` and the record at position `i` the shift is `(1 + phi - phi^i - phi^(n-i+1))/(1 - phi)`. The
+    default position is the middle, where the shift is largest. For records that move by at most `M`, Laplace noise on
+    the sum needs the scale `M shift/epsilon`.
+
+    Notes
+    -----
+    Derived, reviewed. The conditional mean of record `j` given record `i` has slope `phi^|i-j|`; the sum of the
+    slopes is this. The precision matrix has `-phi` next to its diagonal, so no adversary sees more.
 
     Examples
     --------
@@ -361,7 +411,13 @@ def autoregressive_shift(
 def equicorrelation_shift(
     n: Rows, correlation: Annotated[float, Domain("The correlation `rho`.", at_least=0, below=1, typical=0.3)]
 ) -> float:
-    """Return `1 + (n - 1) rho`. Derived, reviewed.
+    """Return how far the expected sum of `n` equally correlated Gaussian records moves when one moves by 1.
+
+    With correlation `rho` between every two records the shift is `1 + (n - 1) rho`.
+
+    Notes
+    -----
+    Derived, reviewed.
 
     Examples
     --------
@@ -372,9 +428,15 @@ def equicorrelation_shift(
 
 
 def windowed_influence(coefficient: float, lag: int, radius: float) -> float:
-    """Log ratio of a Gaussian AR(1) record given another `lag` away, both within `radius`: `2 R^2 phi^t/(1-phi^(2t))`.
+    """Return the largest log ratio with which one record of a Gaussian AR(1) series reveals another, inside a window.
 
-    A diagnostic, no guarantee: on the whole line the influence is infinite. Derived.
+    Both records lie within `radius` `R` of the mean and are `t = lag` steps apart. The log ratio is `2 R^2
+    phi^t/(1-phi^(2t))`. This number is a diagnostic and guarantees nothing, because without the window the influence is
+    infinite.
+
+    Notes
+    -----
+    Derived.
 
     Examples
     --------
@@ -398,7 +460,7 @@ _STEP = 0.0005  # of the grid on which the free constant is chosen
 
 @dataclass(frozen=True)
 class ChainLevel:
-    """A level of differential privacy that gives the asked Bayesian level on a chain of at least `rows` records.
+    """A level of differential privacy that gives the requested Bayesian privacy on a chain of at least `rows` records.
 
     Examples
     --------
@@ -416,12 +478,12 @@ class ChainLevel:
 
     @property
     def value(self) -> float:
-        """The level."""
+        """The level of differential privacy."""
         return self.epsilon_dp
 
     @property
     def rows(self) -> int:
-        """The fewest records that the lemma covers, `2d`."""
+        """The smallest number of records that the lemma covers, `2d`."""
         return 2 * self.d
 
     def to_dict(self) -> dict[str, Any]:
@@ -454,17 +516,24 @@ def chain_level(
     | None = None,
     method: Literal["sharp", "paper"] = "sharp",
 ) -> ChainLevel:
-    """Return `(1 - 6c) epsilon/(2d - 1)`, `d = ceil((1/gap) ln((e^(c eps) + 1)/(rho (e^(c eps) - 1))))`.
+    """Return the level of differential privacy that makes any mechanism epsilon-Bayesian-private on a reversible chain.
 
-    At lag `d` every log ratio is at most `c epsilon`. Interior rows take the quilt `d` back and `d` ahead: influence at
-    most `3 c epsilon` (backward counted twice), surcharge twice that, `2d - 1` records nearby. With at least `2d`
-    records the rows near an end have a quilt on one side with no more records nearby. Derived. "paper" keeps the
-    printed minimum with `(1/3 - 2c) epsilon/(d + s)`, which is not needed. Exact quilts allow four to five times more.
+    The level is `(1 - 6c) epsilon/(2d - 1)` with `d = ceil((1/gap) ln((e^(c eps) + 1)/(rho (e^(c eps) - 1))))`. `gap`
+    is the spectral gap, `rho` the stationary probability of the rarest state, and `c` the parameter `constant`. The
+    chain must have at least `2d` records. If the exact influence of the chain can be computed, exact quilts allow a
+    level that is four to five times larger.
 
     Returns
     -------
     ChainLevel
         Its value is the level, rounded down.
+
+    Notes
+    -----
+    Derived. At lag `d` every log ratio is at most `c epsilon`. Interior rows take the quilt `d` back and `d` ahead:
+    influence at most `3 c epsilon` (backward counted twice), surcharge twice that, `2d - 1` records nearby. With at
+    least `2d` records the rows near an end have a quilt on one side with no more records nearby. "paper" keeps the
+    printed minimum with `(1/3 - 2c) epsilon/(d + s)`, which is not needed.
 
     Examples
     --------

@@ -40,19 +40,27 @@ def bayesian_max_information(
     beta: OpenFailureProbability,
     method: Line = "best",
 ) -> float:
-    """Bits of `beta`-approximate max-information between `n` dependent records and the output.
+    """Bound the `beta`-approximate max-information between `n` dependent records and an output, in bits.
 
-    - "best": the least of all lines for independent rows that `max-information.pure-dp` knows. Derived.
-    - "repaired": `log2(e) min(epsilon^2 n/2 + epsilon sqrt(n ln(2/beta)/2), epsilon n)`, the constants of the
-      independent case. Derived, reviewed.
-    - "paper": `log2(e) (2 epsilon^2 n + epsilon sqrt(2 n ln(2/beta)))`, true and loose.
-    - "any": `log2(e) epsilon n`; the paper calls it weaker than its own line, which it is only while `2 epsilon +
+    The output comes from a computation that is Bayesian differentially private at level `epsilon`. The method selects
+    the bound:
+
+    - "best": the smallest of all bounds that `max-information.pure-dp` has for independent rows.
+    - "repaired": `log2(e) min(epsilon^2 n/2 + epsilon sqrt(n ln(2/beta)/2), epsilon n)`, which has the constants of the
+      independent case.
+    - "paper": `log2(e) (2 epsilon^2 n + epsilon sqrt(2 n ln(2/beta)))`, as published. It is correct, and larger than
+      needed.
+    - "any": `log2(e) epsilon n`. The paper calls this bound weaker than its own. That is true only if `2 epsilon +
       sqrt(2 ln(2/beta)/n) < 1`.
 
     Returns
     -------
     float
         Rounded up.
+
+    Notes
+    -----
+    "best" is derived here; "repaired" is derived here and was reviewed.
 
     Examples
     --------
@@ -70,10 +78,15 @@ def bayesian_max_information(
 
 
 def lemma_1_failure(tau: float, n: int, sensitivity: float | None = None) -> float:
-    """Lemma 1 of Zhao 2017, `4 exp(-tau^2/(9 n Delta^2))`, for **independent** records only.
+    """Return the failure probability of Lemma 1 of Zhao 2017, `4 exp(-tau^2/(9 n Delta^2))`, for **independent**
+    records only.
 
-    It is printed for any distribution and false under dependence (a constant choice is private and copies of one coin
-    do not concentrate). For independent records it holds when `epsilon <= tau/(3 n Delta)`.
+    For independent records the lemma holds when `epsilon <= tau/(3 n Delta)`. The paper states it for any distribution,
+    but for dependent records it is false.
+
+    Notes
+    -----
+    A counterexample: a constant choice is private, and copies of one coin do not concentrate.
 
     Examples
     --------

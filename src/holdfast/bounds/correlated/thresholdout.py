@@ -44,7 +44,9 @@ from holdfast.errors import InvalidParameter
 
 
 class NoiseRatios(NamedTuple):
-    """Laplace scales of threshold, comparison and release, in units of `sigma`.
+    """The Laplace scales of the three noises of Thresholdout, each divided by `sigma`.
+
+    The three noises are those of the threshold, of each comparison and of each released value.
 
     Examples
     --------
@@ -58,7 +60,7 @@ class NoiseRatios(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Privacy cost of one overruling in units of sensitivity over `sigma`."""
+        """The privacy cost of one failed question (an overruling), in units of the sensitivity divided by `sigma`."""
         return 1 / self.threshold + 2 / self.comparison + 1 / self.release
 
 
@@ -92,16 +94,22 @@ def algorithm_1_epsilon(
         float, Domain("The released value's scale over `sigma`; 1 in Dwork et al. 2015.", at_least=1e-9, at_most=1e9)
     ] = 4.0,
 ) -> float:
-    """Return `B Delta (1/s1 + 2/s2 + 1/s3)/sigma`, with the default ratios `9 B Delta/(4 sigma)`.
+    """Return the differential privacy of a whole run of Algorithm 1 with at most `budget` failed questions.
 
-    One overruling is one run of above-threshold: its noisy threshold costs `Delta/s1`, its comparison `2 Delta/s2`
-    however many questions pass, its release `Delta/s3`. Printed, verified. This is differential privacy; under
-    dependent records it must be converted before it guarantees anything about one record.
+    Epsilon is `B Delta (1/s1 + 2/s2 + 1/s3)/sigma`. Here `B` is the budget, `Delta` the sensitivity of a question, and
+    `s1`, `s2` and `s3` the noise scales of threshold, comparison and release divided by `sigma`. With the default
+    scales it is `9 B Delta/(4 sigma)`. If the records depend on each other, this number alone does not protect a single
+    record: convert it first, with `QuiltTerms.epsilon_bdp`.
 
     Returns
     -------
     float
         Rounded up.
+
+    Notes
+    -----
+    One failed question ends one run of above-threshold: its noisy threshold costs `Delta/s1`, its comparison `2
+    Delta/s2` however many questions pass, its release `Delta/s3`. Printed, verified.
 
     Examples
     --------
@@ -112,7 +120,7 @@ def algorithm_1_epsilon(
     """
     if sensitivity is None:
         if n is None:
-            raise InvalidParameter("n must be a whole number, at least 1, where sensitivity is not given, got None")
+            raise InvalidParameter("n was not given; give a whole number of at least 1, or give sensitivity")
         sensitivity = 1 / n
     return up(budget * sensitivity * NoiseRatios(threshold, comparison, release).cost / sigma, 8)
 
@@ -129,7 +137,8 @@ def run_epsilon(budget: int, sigma: float, n: int) -> float:
 
 
 class RunParameters(NamedTuple):
-    """What Theorem 2 sets: scale, threshold, and what each question must keep.
+    """The parameters that Theorem 2 sets for a run: noise scale, threshold, and the error and failure probability of a
+    question.
 
     Examples
     --------
@@ -144,12 +153,16 @@ class RunParameters(NamedTuple):
 
 
 def run_parameters(tau: float, beta: float, questions: int, budget: int, split: float = 0.5) -> RunParameters:
-    """`sigma = (1-c) tau/(12 ln(4m/beta))`, `T = (1+c) tau/2`, and what is left for each question.
+    """Return the noise scale and the threshold of a run of Algorithm 1, and the error that each question must keep.
 
-    Each question must generalise to `tau' = (1-c) tau/4` except with probability `beta'`. The paper spends `beta/2` on
-    noise and takes `beta' = beta/(2m)`; its noise bound writes a maximum where a sum is needed. The exact union bound
-    (`noise_failure`) is at most `beta/2` up to `B = m - 1`, and `beta' = (beta - noise)/m` is what it leaves, also at
-    `B = m`. Derived, reviewed.
+    With `c = split` the scale is `sigma = (1-c) tau/(12 ln(4m/beta))` and the threshold is `T = (1+c) tau/2`. Each of
+    the `m` questions must then keep the error `tau' = (1-c) tau/4`, except with probability `beta'`.
+
+    Notes
+    -----
+    The paper spends `beta/2` on noise and takes `beta' = beta/(2m)`; its noise bound writes a maximum where a sum is
+    needed. The exact union bound (`noise_failure`) is at most `beta/2` up to `B = m - 1`, and `beta' = (beta -
+    noise)/m` is what it leaves, also at `B = m`. Derived, reviewed.
 
     Examples
     --------
@@ -178,16 +191,21 @@ def run_parameters(tau: float, beta: float, questions: int, budget: int, split: 
     provenance="derived",
 )
 def noise_failure(beta: FailureProbability, questions: Questions, budget: Budget, split: BudgetSplit = 0.5) -> float:
-    """Return `(B + m) beta/(4m) + B (beta/(4m))^((3/4)(3+c)/(1-c))`.
+    """Return the probability that some noise draw of a run of Algorithm 1 exceeds its allowance in Theorem 2.
 
-    A threshold draw exceeds `(1-c) tau/12` with probability `beta/(4m)` and at most `B` of them are in use; the same
-    for a comparison draw at `(1-c) tau/6`, `m` of them; a release draw exceeds `(3+c) tau/4` with probability
-    `exp(-(3+c) tau/(16 sigma))`, `B` of them. Derived, reviewed. At most `beta/2` up to `B = m - 1`.
+    For `m` questions and a budget of `B` failed questions it is `(B + m) beta/(4m) + B (beta/(4m))^((3/4)(3+c)/(1-c))`,
+    with `c = split`. It is at most `beta/2` for budgets up to `m - 1`.
 
     Returns
     -------
     float
         Rounded up.
+
+    Notes
+    -----
+    A threshold draw exceeds `(1-c) tau/12` with probability `beta/(4m)` and at most `B` of them are in use; the same
+    for a comparison draw at `(1-c) tau/6`, `m` of them; a release draw exceeds `(3+c) tau/4` with probability
+    `exp(-(3+c) tau/(16 sigma))`, `B` of them. Derived, reviewed.
 
     Examples
     --------
@@ -226,9 +244,10 @@ def noise_failure(beta: FailureProbability, questions: Questions, budget: Budget
 
 
 def log_failure(n: int, budget: int, sigma: float, tau: float, quilt: QuiltTerms, method: Method = "sharp") -> float:
-    """Natural logarithm of the failure probability of one question, rounded up; 0 where nothing is promised.
+    """Return the natural logarithm of the failure probability of one question, rounded up.
 
-    Arguments are not checked. Falls in `n` and `tau`, rises in `budget`.
+    The result is 0 (a probability of 1) where nothing is guaranteed. It falls when `n` or `tau` grows, and it rises
+    when `budget` grows. The arguments are not checked.
 
     Examples
     --------
@@ -259,10 +278,12 @@ def _root(room: float, epsilon: float, method: str) -> float:
 
 
 def rate(alpha: float, room: float = 2.0, method: Method = "repaired") -> float:
-    """Theorem 1-R's `r(alpha, u)`: the exponent is `r k tau^2` when `eps = alpha tau` and `u = 2 (1 - t/tau)^2`.
+    """Return the rate `r(alpha, u)` of Theorem 1-R, with which the failure probability of a question falls.
 
-    "sharp" is `(sqrt(u) - alpha/sqrt(8))^2`; "repaired" is `((sqrt(4u - 3 alpha^2/2) - alpha/sqrt(2))/2)^2`. 0 where
-    nothing is promised.
+    The failure probability is proportional to `exp(-r k tau^2)`, where `eps = alpha tau`, `u = 2 (1 - t/tau)^2`, `t` is
+    the drift of the quilt, and `k` is the number of independent records. The method "sharp" uses `(sqrt(u) -
+    alpha/sqrt(8))^2`. "repaired" uses `((sqrt(4u - 3 alpha^2/2) - alpha/sqrt(2))/2)^2`. The rate is 0 where nothing is
+    guaranteed.
 
     Examples
     --------
@@ -275,7 +296,7 @@ def rate(alpha: float, room: float = 2.0, method: Method = "repaired") -> float:
 
 
 class Terms(NamedTuple):
-    """The two sample sizes of Theorem 1 at a fixed `alpha`; infinite where it is infeasible.
+    """The two numbers of records that Theorem 1 requires at a fixed `alpha`; infinite where no number is enough.
 
     Examples
     --------
@@ -296,12 +317,20 @@ def terms(
     alpha: float = 1 / 3,
     method: Method = "repaired",
 ) -> Terms:
-    """Return the two requirements on `n` when `eps <= alpha tau` is asked for.
+    """Return the two numbers of records that Theorem 1 requires if the privacy level is at most `alpha tau`.
 
-    "repaired" and "sharp": `chi ceil(ln(a chi/beta)/(r tau^2))` with `a` 4 or 3, and `9 B K/(4 sigma (alpha tau -
-    w))`. "paper": the printed `9 ln(4/beta)/tau^2` and `9 B K/(4 sigma (tau/3 - 4 b))`, eqs. (7) and (8). A
-    denominator that is not positive means infeasible, and is infinity; read literally a negative one would win the
-    minimum of (8) and lose the maximum of (7).
+    `chi` is the number of colours of the quilt, `K` its size, `w` its surcharge, `b` its influence, and `r` the result
+    of `rate`:
+
+    - "repaired" and "sharp": `chi ceil(ln(a chi/beta)/(r tau^2))` with `a` = 4 or 3, and `9 B K/(4 sigma (alpha tau -
+      w))`.
+    - "paper": the published `9 ln(4/beta)/tau^2` and `9 B K/(4 sigma (tau/3 - 4 b))`, its equations (7) and (8).
+
+    If a denominator is not positive, no number of records is enough, and the result is infinity.
+
+    Notes
+    -----
+    Read literally, a negative denominator would win the minimum of (8) and lose the maximum of (7).
 
     Examples
     --------
@@ -330,7 +359,9 @@ def terms(
 def printed_terms(
     budget: int, sigma: float, tau: float, beta: float, blanket: int = 1, influence: float = 0.0
 ) -> Terms:
-    """The two requirements of the printed Theorem 1: eq. (7) with `blanket` 1, eq. (8), which is false, otherwise.
+    """Return the two numbers of records that Theorem 1 requires as published.
+
+    With `blanket` 1 they come from equation (7). Otherwise they come from equation (8), which is false.
 
     Examples
     --------
@@ -421,7 +452,10 @@ def question_failure(
     colours: Colours | None = None,
     method: Method = "sharp",
 ) -> float:
-    """Return `3 chi exp(-2k(tau - t - eps/4)^2)`, `k = floor(n/chi)`, at most 1.
+    """Return the probability that a question chosen after any part of a run of Algorithm 1 is off by more than `tau`.
+
+    It is `3 chi exp(-2k(tau - t - eps/4)^2)`, at most 1, with `k = floor(n/chi)`. Here `chi` is the number of colours,
+    `t` the drift of the quilt, and `eps` the level of Bayesian privacy of the run.
 
     Returns
     -------
@@ -456,7 +490,8 @@ def question_size(
     colours: Colours | None = None,
     method: Method = "sharp",
 ) -> float:
-    """The smallest `n` at which one question keeps `tau` with probability `1 - beta`.
+    """Return the smallest number of records at which one question has an error of at most `tau` with probability `1 -
+    beta`.
 
     Returns
     -------
@@ -505,7 +540,7 @@ def question_accuracy(
     colours: Colours | None = None,
     method: Method = "sharp",
 ) -> float:
-    """The smallest `tau` that one question keeps with probability `1 - beta`.
+    """Return the smallest error `tau` that one question keeps with probability `1 - beta`.
 
     Returns
     -------
@@ -541,7 +576,8 @@ def question_budget(
     colours: Colours | None = None,
     method: Method = "sharp",
 ) -> int:
-    """The largest budget at which one question keeps `tau` with probability `1 - beta`.
+    """Return the largest budget of failed questions at which one question keeps the error `tau` with probability `1 -
+    beta`.
 
     Returns
     -------
@@ -564,11 +600,11 @@ def question_budget(
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A run of Algorithm 1 that Theorem 2 covers, or the reason why none is.
+    """A plan for a run of Algorithm 1 that Theorem 2 covers, or the reason why there is none.
 
-    `n` is infinite, `tau` infinite or `budget` 0 where nothing is covered, and `reason` then says why. `certified` is
-    False for the printed quilt form, which is false for dependent records (`note` says so and gives the number that
-    holds). `effective_n` is `n` over the number of colours.
+    If there is no such run, `n` or `tau` is infinite or `budget` is 0, and `reason` says why. `certified` is False for
+    the published form with quilts, which is false for dependent records. In that case `note` says so and gives the
+    number that holds. `effective_n` is `n` divided by the number of colours.
 
     Examples
     --------
@@ -594,17 +630,19 @@ class RunPlan:
 
     @property
     def value(self) -> float:
-        """The number of records."""
+        """The number of records that the run needs."""
         return self.n
 
     @property
     def feasible(self) -> bool:
-        """Whether there is such a run."""
+        """Whether Theorem 2 covers such a run."""
         return not self.reason
 
     @property
     def effective_n(self) -> float:
-        """Records over colours: how many independent records the holdout is worth here."""
+        """The number of independent records that the holdout is worth here: the records divided by the number of
+        colours.
+        """
         return self.n / self.quilt.classes
 
     def __str__(self) -> str:
@@ -617,7 +655,7 @@ class RunPlan:
         return text + (f"; {self.note}" if self.note else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; what an infeasible plan does not have is None."""
+        """Return plain data. Numbers that an infeasible plan does not have are None."""
         plain: dict[str, Any] = {
             "value": self.n,
             "feasible": self.feasible,
@@ -678,10 +716,14 @@ def plan_run(
     split: float = 0.5,
     method: Method = "sharp",
 ) -> RunPlan:
-    """Return the fewest records that Theorem 2 asks for, over all given quilts; each must be valid for every record.
+    """Return the plan with the fewest records that Theorem 2 allows, over all given quilts.
 
-    Choosing the quilt is choosing a proof, so the best may be taken; it depends on the model only. Time: about 100
-    evaluations a quilt.
+    Each quilt must be valid for every record. Choosing a quilt only chooses a proof and depends on the model alone, not
+    on the data. Therefore the best one may be used.
+
+    Notes
+    -----
+    Time: about 100 evaluations for each quilt.
 
     Examples
     --------
@@ -693,7 +735,7 @@ def plan_run(
     tau, beta, m, budget, split = run_arguments(tau, beta, questions, budget, split)
     arguments.choice("method", method, METHODS)
     if not len(quilts) or not all(isinstance(quilt, QuiltTerms) for quilt in quilts):
-        raise InvalidParameter("quilts must be a list of one or more QuiltTerms")
+        raise InvalidParameter("quilts must be a list of at least one QuiltTerms")
     sizes = [least_whole(lambda n, q=quilt: run_covered(n, tau, beta, m, budget, q, split, method)) for quilt in quilts]  # type: ignore[misc]
     best = min(range(len(sizes)), key=sizes.__getitem__)
     return _plan(sizes[best], tau, beta, m, budget, quilts[best], split, method)
@@ -755,10 +797,15 @@ def printed_run_terms(
     influence: float = 0.0,
     split: float = 0.5,
 ) -> Terms:
-    """Return the two requirements of the printed Theorem 2, with `tau' = (1-c) tau/4` and `beta' = beta/(2m)` put in.
+    """Return the two numbers of records that Theorem 2 requires as published, with all its parameters filled in.
 
-    `144 ln(8m/beta)/((1-c)^2 tau^2)` and `27 B K ln(4m/beta)/((1-c) tau ((1-c) tau/12 - 4 b))`. The printed eq. (31)
-    puts in `sigma` alone and asks for 8 to 175 times fewer records.
+    They are `144 ln(8m/beta)/((1-c)^2 tau^2)` and `27 B K ln(4m/beta)/((1-c) tau ((1-c) tau/12 - 4 b))`, for `m`
+    questions, a budget of `B`, `c = split`, and a quilt of size `K` and influence `b`.
+
+    Notes
+    -----
+    `tau' = (1-c) tau/4` and `beta' = beta/(2m)` are put in. The printed eq. (31) puts in `sigma` alone and asks for
+    8 to 175 times fewer records.
 
     Examples
     --------
@@ -825,18 +872,26 @@ def holdout_size(
     split: BudgetSplit = 0.5,
     method: Method = "sharp",
 ) -> RunPlan:
-    """The fewest records for `m` questions within `tau`, with the scale and the threshold to run at.
+    """Return the number of records with which a whole run of Algorithm 1 on dependent records is proved to be accurate.
 
-    - "sharp" (default): Theorem 1 of module `question_failure_terms`, `3 chi exp(-2k(tau' - t - eps/4)^2) <= beta'`,
-      the epsilon that `n` gives, and all that the noise leaves of `beta`. Derived, same proof as "repaired".
-    - "repaired": Theorem 1-R of the specification with its `alpha` chosen freely. Derived, reviewed.
-    - "paper": the printed (7) and (8), with `tau' = (1-c) tau/4` and `beta' = beta/(2m)` put in, which the printed
-      eq. (31) forgets. Not certified unless `blanket` is 1: the quilt form is false.
+    In such a run all `m` questions are answered within `tau`. The plan has the noise scale and the threshold to use.
+    The method selects the theorem:
+
+    - "sharp" (default): Theorem 1 in the form `3 chi exp(-2k(tau' - t - eps/4)^2) <= beta'` (see `question_failure`),
+      with the epsilon that `n` gives and with all of `beta` that the noise leaves.
+    - "repaired": Theorem 1-R with its `alpha` chosen freely.
+    - "paper": the published equations (7) and (8), with `tau' = (1-c) tau/4` and `beta' = beta/(2m)` filled in. It is
+      certified only if `blanket` is 1, because the published form with quilts is false.
 
     Returns
     -------
     RunPlan
         Its value is the number of records; infinite with a `reason` where no number suffices.
+
+    Notes
+    -----
+    "sharp" is derived with the same proof as "repaired", which is derived and was reviewed. The printed eq. (31)
+    forgets to put `tau'` and `beta'` in.
 
     Examples
     --------
@@ -870,7 +925,10 @@ def holdout_accuracy(
     split: BudgetSplit = 0.5,
     method: Method = "sharp",
 ) -> float:
-    """The smallest `tau` at which `correlated.holdout-size` asks for at most `n` records; `inf` where none does.
+    """Return the smallest error that all answers of a run of Algorithm 1 on `n` dependent records keep.
+
+    It is the smallest `tau` at which `correlated.holdout-size` requires at most `n` records, and `inf` if there is
+    none.
 
     Examples
     --------
@@ -903,7 +961,9 @@ def holdout_budget(
     split: BudgetSplit = 0.5,
     method: Method = "sharp",
 ) -> int:
-    """The largest budget at which `correlated.holdout-size` asks for at most `n` records; 0 where none does.
+    """Return the largest budget of failed questions of a run of Algorithm 1 on `n` dependent records.
+
+    It is the largest budget at which `correlated.holdout-size` requires at most `n` records, and 0 if there is none.
 
     Examples
     --------
@@ -939,11 +999,16 @@ def variance_inflation(
         float, Domain("Autocorrelation `r` of what they are multiplied with.", at_least=-1, at_most=1)
     ] = 1.0,
 ) -> float:
-    """Return `(1 + phi r)/(1 - phi r)`; with `labels` 1 it is the inflation of the mean of x itself.
+    """Return how much larger the variance of a mean of products becomes because both factors are autocorrelated.
 
-    The variance of a mean of `n` such products is `1/n` times `1 + 2 sum_k (1 - k/n) (phi r)^k`, whose limit is this
-    (and its bound when `phi r >= 0`). If only one of the two is autocorrelated the products are white and nothing
-    changes. Derived.
+    With lag-1 autocorrelations `phi = records` and `r = labels` the factor is `(1 + phi r)/(1 - phi r)`. With `labels`
+    = 1 it is the factor for the mean of the records themselves. If only one of the two series is autocorrelated, the
+    factor is 1.
+
+    Notes
+    -----
+    Derived. The variance of a mean of `n` such products is `1/n` times `1 + 2 sum_k (1 - k/n) (phi r)^k`, whose
+    limit is this (and its bound when `phi r >= 0`). If only one of the two is autocorrelated the products are white.
 
     Examples
     --------
@@ -977,18 +1042,22 @@ def recommended_threshold(
     ]
     | None = None,
 ) -> float:
-    """Return `multiple sqrt(inflation/n)`; with `questions` the least threshold with few enough false alarms.
+    """Return a threshold for Algorithm 1 that allows for autocorrelated records.
 
-    A false alarm overrules a training mean that was not overfitted: training and holdout are independent, and their
-    difference, normal with variance `2 inflation/n`, plus the noise of comparison and threshold exceeds `T`. For `m`
-    such questions the returned `T` solves `2 m P[N + Lap(2 sigma) + Lap(sigma) > T] = false_alarms`, a union bound over
-    questions and signs, so that chance overrules anything in the whole run with at most that probability. Then what the
-    holdout says is about questions that were overfitted. Derived; the two Laplace variables together have the
-    distribution `(4 Lap(2 sigma) - Lap(sigma))/3`, so the tail is a closed form.
+    Without `questions` it is `multiple sqrt(inflation/n)`: a number of standard errors of a mean. With `questions` it
+    is the smallest threshold at which, with probability at least `1 - false_alarms`, chance alone overrules none of the
+    training means in the whole run. A false alarm is a training mean that is overruled although it was not overfitted.
+    A larger threshold has a price: a training mean that passes may be off by as much as the threshold.
+
+    Notes
+    -----
+    Derived. Training and holdout are independent, and their difference, normal with variance `2 inflation/n`, plus
+    the noise of comparison and threshold exceeds `T`. For `m` such questions the returned `T` solves `2 m P[N +
+    Lap(2 sigma) + Lap(sigma) > T] = false_alarms`, a union bound over questions and signs. The two Laplace variables
+    together have the distribution `(4 Lap(2 sigma) - Lap(sigma))/3`, so the tail is a closed form.
 
     The usual multiple 4 lets chance overrule, and what it reveals is in units of the standard error: on correlated
-    records as many false alarms add up to more points (`holdfast reproduce zhao-figures` measures it). The price of the
-    larger threshold is that a training value may pass that is off by `T`.
+    records as many false alarms add up to more points (`holdfast reproduce zhao-figures` measures it).
 
     Examples
     --------

@@ -58,7 +58,10 @@ def pass_deviation(explored: int, questions: int, failures: int, beta: float) ->
 
 @dataclass(frozen=True)
 class CodedPlan:
-    """A plan: `explored` rows decide passes and failures, `reserved` rows give the values of failures.
+    """A plan for a Thresholdout run whose rows are divided into two parts.
+
+    The mean of the `explored` rows decides whether a guess passes or fails. The mean of the `reserved` rows gives the
+    value that is shown when a guess fails.
 
     Attributes
     ----------
@@ -86,17 +89,21 @@ class CodedPlan:
 
     @property
     def pass_width(self) -> float:
-        """How far a guess that passes may be from the population value."""
+        """How far the guess of a question may be from the population value if the guess passes."""
         return up(self.threshold + self.deviation)
 
     @property
     def accuracy(self) -> float:
-        """How far any shown value may be from the population value."""
+        """How far any shown value may be from the population value, whether it is a guess that passed or a corrected
+        value.
+        """
         return max(self.pass_width, self.values.half_width)
 
 
 def coded_plan(n: int, questions: int, failures: int, beta: float, threshold: float) -> CodedPlan | None:
-    """Return the plan whose parts make passes and values about equally wide; None where no part has a row to spare.
+    """Return the plan that divides the rows so that passes and corrected values are about equally accurate.
+
+    If one of the two parts would be left without a row, the result is None.
 
     Examples
     --------
@@ -156,15 +163,22 @@ def coded_threshold_accuracy(
         Domain("How far a guess that passes may be from the mean of its part.", at_least=0, below=1, typical=0.04),
     ],
 ) -> float:
-    """How far any shown value may be from the population value when few guesses fail.
+    """Return how far any shown value may be from the population value in a two-part Thresholdout with few failed
+    guesses.
 
-    A guess within `T` of the exact mean of `n1` explored rows passes; for any other the mean of `n2` reserved rows with
-    Gaussian noise is shown, by a plan for `B` questions at `beta/2`. Given the reserved rows, the noise and the coins,
-    what is shown is a function of the pattern of passes and failures, so there are at most `sum_{i<=B} C(k, i)` pairs
-    of a question and a guess. Each fails on one side only: a guess `g` that passes although `phi(D) > g + T + t` needs
-    a mean below `phi(D) - t`. So `t = sqrt((ln sum_{i<=B} C(k, i) + ln(2/beta))/(2 n1))` holds for all. Given the
-    explored rows and the coins, the failing questions are those of an analyst of at most `B` noisy means of the
-    reserved rows, which are independent of both. `n1` is chosen by the plan; `inf` where there is no such plan.
+    The rows are divided into `n1` explored and `n2` reserved rows. A guess that is within `threshold` `T` of the mean
+    of the explored rows passes. For any other guess the mean of the reserved rows is shown with Gaussian noise. A guess
+    that passes is within `T + t` of the population value, with `t = sqrt((ln sum_{i<=B} C(k, i) + ln(2/beta))/(2 n1))`
+    for `k` questions and a budget of `B` failed guesses. The corrected values have the accuracy of a plan for `B` noisy
+    means at `beta/2`. The best `n1` is chosen before the data are seen. The result is `inf` if there is no such plan.
+
+    Notes
+    -----
+    Given the reserved rows, the noise and the coins, what is shown is a function of the pattern of passes and
+    failures, so there are at most `sum_{i<=B} C(k, i)` pairs of a question and a guess. Each fails on one side only:
+    a guess `g` that passes although `phi(D) > g + T + t` needs a mean below `phi(D) - t`. So `t` holds for all.
+    Given the explored rows and the coins, the failing questions are those of an analyst of at most `B` noisy means
+    of the reserved rows, which are independent of both.
 
     Examples
     --------

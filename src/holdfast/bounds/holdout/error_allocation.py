@@ -84,7 +84,9 @@ def log_course_weight(checks: int, failed: int, prior: tuple[float, float]) -> f
     [-4.0, -11.6, -24.1, -59.7]
     """
     if not 0 <= failed <= checks:
-        raise InvalidParameter(f"failed must be a whole number in [0, {checks}], got {failed}")
+        raise InvalidParameter(
+            f"failed is {failed}, but it must be a whole number between 0 and the number of checks, {checks}"
+        )
     if checks == 0:
         return 0.0
     a, b = prior
@@ -152,7 +154,11 @@ def error_allocation(
         float, Domain("Failures that the prior expects in all planned questions.", above=0, typical=1.0)
     ] = 1.0,
 ) -> float:
-    """`beta * spending * Q(h)`, with the Beta mixture as the prior of passes and failures.
+    """Return the failure probability that the next question of a reusable holdout may use.
+
+    It is `beta * spending * Q(h)`. `spending` is the part of beta set aside for this question. `Q(h)` is the prior
+    weight of everything that was shown before the question: of the passes and failures, under a prior that is a mixture
+    of Beta distributions, and of the values shown (`log_shown`).
 
     Returns
     -------
@@ -169,6 +175,9 @@ def error_allocation(
     '1.5e-06'
     """
     if failures > checks:
-        raise InvalidParameter(f"failures must be at most the checks, {checks}, got {failures}")
+        raise InvalidParameter(
+            f"failures is {failures}, but there were only {checks} checks; failures must be at most the number of "
+            "checks"
+        )
     course = log_course_weight(checks, failures, pass_prior(questions, expected_failures))
     return down(math.exp(math.log(beta) + math.log(spending) + course + log_shown), 16)

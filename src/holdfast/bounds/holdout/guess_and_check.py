@@ -25,8 +25,12 @@ _SERIES = 6 / math.pi**2
 def shown_values(grid: float, length: float = 1.0) -> int:
     """Return how many cells of half-width `grid` cover an interval of the given length: `ceil(length/(2 grid))`.
 
-    A failure shows the midpoint of a cell, so the error is at most `grid`. The published `ceil(1/grid)` undercounts
-    rounding to the nearest multiple of `grid` (0.5 gives three values, not two).
+    A failed check shows the midpoint of one of these cells, so the shown value is off by at most `grid`.
+
+    Notes
+    -----
+    The published `ceil(1/grid)` undercounts rounding to the nearest multiple of `grid` (0.5 gives three values, not
+    two).
 
     Examples
     --------
@@ -62,21 +66,27 @@ def guess_and_check_share(
     ]
     | None = None,
 ) -> float:
-    """The failure probability `beta_t` that question number `question` may spend after `failures` failures.
+    """Return the failure probability that question number `t` of Guess and Check may use after `f` failed checks.
 
-    `beta_t = beta a_t c_f / (C(t-1, f) prod K_i)`, with `K_i = counts[i]` the number of things that failure `i` could
-    have shown. Given the transcript before it a question is fixed, so a bad event of probability `beta_t` happens
-    together with that transcript with probability at most `beta_t`; the sum over all transcripts and questions is
-    `beta sum_t a_t sum_f c_f <= beta`, also when the grids depend on the path. Shares (derived, reviewed):
+    It is `beta_t = beta a_t c_f / (C(t-1, f) prod K_i)`. `K_i = counts[i]` is how many different things failed check
+    `i` could have shown. The other two factors are:
 
-    - `a_t = 6/(pi^2 t^2)`; with `questions` fixed in advance and enforced, `a_t = 1/questions`;
-    - `c_f = 6/(pi^2 (f+1)^2)`; with failures capped at `max_failures` (the run stops at the next one without showing
-      a value), `c_f = 1/(max_failures + 1)`.
+    - `a_t = 6/(pi^2 t^2)`. If the number of questions is fixed in advance and enforced, `a_t = 1/questions`.
+    - `c_f = 6/(pi^2 (f+1)^2)`. If the number of failed checks is limited to `max_failures`, `c_f = 1/(max_failures +
+      1)`. Then the run stops at the next failed check without showing a value.
+
+    With these probabilities all intervals of the run hold together with probability at least `1 - beta`.
 
     Returns
     -------
     float
         Rounded down; 0 where it leaves the floating range.
+
+    Notes
+    -----
+    Derived, reviewed. Given the transcript before it a question is fixed, so a bad event of probability `beta_t`
+    happens together with that transcript with probability at most `beta_t`; the sum over all transcripts and
+    questions is `beta sum_t a_t sum_f c_f <= beta`, also when the grids depend on the path.
 
     Examples
     --------
@@ -117,7 +127,9 @@ def _log_weights(beta: float, t: int, f: int, questions: int | None, max_failure
 
 
 def hoeffding_tolerance(n: int, share: float) -> float:
-    """`sqrt(ln(2/share)/(2n))`: how far a [0,1] mean over `n` rows is from the truth with probability at most `share`.
+    """Return the half-width of Hoeffding's interval for one fixed question: `sqrt(ln(2/share)/(2n))`.
+
+    The mean of `n` values in [0, 1] is further than this from the population mean with probability at most `share`.
 
     Examples
     --------
@@ -153,9 +165,11 @@ def guess_and_check_width(
     ]
     | None = None,
 ) -> float:
-    """Return `sqrt(ln(2/beta_t)/(2n))`, with `beta_t` of `guess_and_check_share` and `K = ceil(1/(2 grid))` a failure.
+    """Return the half-width of Hoeffding's interval for question number `t` of Guess and Check after `f` failed checks.
 
-    A guess passes with tolerance `tau` when it is within `tau` minus this half-width of the holdout mean.
+    It is `sqrt(ln(2/beta_t)/(2n))`, with `beta_t` from `guess_and_check_share` and `K = ceil(1/(2 grid))` things that
+    each failed check could have shown. A guess passes with tolerance `tau` if it is within `tau` minus this half-width
+    of the holdout mean.
 
     Returns
     -------
@@ -174,6 +188,6 @@ def guess_and_check_width(
     log_share = _log_weights(beta, t, f, questions, max_failures)
     if f > 0:
         if grid is None:
-            raise InvalidParameter("grid must be a number in [1e-300, inf) when there were failures, got None")
+            raise InvalidParameter("grid must be a number of at least 1e-300 when there were failures, got None")
         log_share -= f * math.log(shown_values(grid))
     return hoeffding_half_width(n, log_share - math.log(2))

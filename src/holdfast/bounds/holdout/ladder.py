@@ -32,18 +32,22 @@ def ladder_tail(
     submissions: Submissions,
     method: Literal["best", "paper"] = "best",
 ) -> float:
-    """Bound `P[|min_{i<=t} R_D(f_i) - R_t| > error + step]` for the Ladder with step size `step`.
+    """Bound the probability that the Ladder's score is further than `error + step` from the best true loss so far.
 
-    The Ladder keeps `R`; a submission with holdout loss below `R - step` sets `R` to that loss rounded to the nearest
-    multiple of `step`, any other repeats `R`.
+    The Ladder keeps a score `R`. If the holdout loss of a submission is below `R - step`, the Ladder sets `R` to this
+    loss, rounded to the nearest multiple of `step`. Otherwise it shows the old `R`. With `G = floor(1/step + 1/2) + 1`
+    and `t` submissions the method selects the bound:
 
-    *best* (derived). `R` only falls, by at least one of `G = floor(1/step + 1/2) + 1` grid values a time, so
-    `C(i + G, G)` transcripts precede submission `i + 1` and, given the transcript, the submission is fixed. Summed
-    over submissions: `2 C(t + G, G + 1) exp(-2 error^2 n)`. When all holdout losses are within `error` of the truth,
-    the best true loss is within `error + step` of `R`.
+    - *best*: `2 C(t + G, G + 1) exp(-2 error^2 n)`.
+    - *paper*: `exp(-2 error^2 n + (1/step + 2) ln(4t/step) + 1)`. It was larger than *best* in every case that we
+      tried. Its constants were not checked against the paper.
 
-    *paper*: `exp(-2 error^2 n + (1/step + 2) ln(4t/step) + 1)`, its constants not checked against the
-    paper; it is larger than *best* in every case tried.
+    Notes
+    -----
+    *best* is derived. `R` only falls, by at least one of `G` grid values a time, so `C(i + G, G)` transcripts
+    precede submission `i + 1` and, given the transcript, the submission is fixed. The bound is the sum over
+    submissions. When all holdout losses are within `error` of the truth, the best true loss is within `error + step`
+    of `R`.
 
     Examples
     --------
@@ -89,15 +93,19 @@ class LadderWidth:
     provenance="derived",
 )
 def ladder_width(n: Rows, beta: FailureProbability, submissions: Submissions) -> LadderWidth:
-    """Return the least `error + step` with `ladder_tail(n, error, step, submissions) <= beta`, over all steps.
+    """Return how far the Ladder's score may be from the best true loss so far, with the best step size.
 
-    The number of grid values is `floor(1/step + 1/2) + 1`. For each number the least step is best, and that is a hair
-    above `1/(j + 1/2)`; so only these are tried.
+    It is the smallest `error + step` for which `ladder_tail(n, error, step, submissions)` is at most `beta`.
 
     Returns
     -------
     LadderWidth
         Its value is the half-width; 0.5 or more is vacuous. Time: about a ms.
+
+    Notes
+    -----
+    The number of grid values is `floor(1/step + 1/2) + 1`. For each number the least step is best, and that is a
+    hair above `1/(j + 1/2)`; so only these are tried.
 
     Examples
     --------

@@ -88,19 +88,23 @@ def single_threshold_size(
     share: Annotated[MissProbability, "The part of the room that goes to noise."] = 0.5,
     method: Literal["best", "paper"] = "best",
 ) -> SingleThresholdPlan:
-    """The least holdout at which Thresholdout with a single threshold draw is proved to be accurate.
+    """Return the smallest holdout with which Thresholdout is proved accurate if its noisy threshold is drawn only once.
 
-    As `plan_tight`, with other noise: `Lap(b_T)` on the threshold once, `Lap(b_Q)` on each comparison, `Lap(b_V)` on
-    each of `B` releases; the run is `(1/b_T + 2B/b_Q + B/b_V)/n`-private. The draw `gamma` is independent of all
-    comparison noises, so conditioning on it, with `b_T = r b_Q` and `r = (2B)^(-1/3)`, the noise fails with probability
-    at most `m exp(-N/b_Q)/(1 - r) + B exp(-(tau - tau_g)/b_V)`. Half of `beta` is for this, split between the two
-    terms so that epsilon is least; half is for generalisation. Derived here; with the
-    printed pure-privacy bounds (`method="paper"`) it gives the sizes that were recorded before it was written.
+    The plan is that of `plan_tight` with other noise: Laplace noise of scale `b_T` on the threshold, drawn once, of
+    scale `b_Q` on each comparison, and of scale `b_V` on each of `B` released values. The run is `(1/b_T + 2B/b_Q +
+    B/b_V)/n`-private. Half of `beta` is for the noise and half is for generalisation.
 
     Returns
     -------
     SingleThresholdPlan
         Its value is the number of rows. Time: tens of ms.
+
+    Notes
+    -----
+    Derived here; with the printed pure-privacy bounds (`method="paper"`) it gives the sizes that were recorded
+    before it was written. The threshold's draw `gamma` is independent of all comparison noises, so conditioning on
+    it, with `b_T = r b_Q` and `r = (2B)^(-1/3)`, the noise fails with probability at most `m exp(-N/b_Q)/(1 - r) + B
+    exp(-(tau - tau_g)/b_V)`. The half of `beta` for noise is split between the two terms so that epsilon is least.
 
     Examples
     --------
@@ -117,13 +121,16 @@ def single_threshold_size(
     start = min(_LIMIT, math.ceil(60 * b * math.log(4 * m / beta) / tau**2))
     n = 1 + turning_point(spare, start, _LIMIT)
     if n > _LIMIT:
-        raise InvalidParameter(f"tau must be reachable with at most 10**18 rows, got {tau}")
+        raise InvalidParameter(f"tau is {tau}, which 10**18 rows do not reach; give a larger tau")
     low = tau / 2 if theta is None else theta
     return SingleThresholdPlan(n, tau, low, beta, m, b, (tau + low) / 2, *scales)
 
 
 def single_threshold_accuracy(n: int, beta: float, questions: int, budget: int) -> float:
-    """The least `tau` with `single_threshold_size(tau, beta, questions, budget) <= n`; `inf` where none is below 1.
+    """Return the smallest error `tau` that Thresholdout with a single threshold draw is proved to keep on `n` rows.
+
+    It is the smallest `tau` with `single_threshold_size(tau, beta, questions, budget) <= n`. If no `tau` below 1
+    satisfies this, it is `inf`.
 
     Examples
     --------

@@ -44,21 +44,27 @@ def sparse_validate_transcripts(
     values: AnswerValues = 1,
     method: Count = "best",
 ) -> int:
-    """Return the factor by which a bound for a fixed question grows for the `questions`-th adaptive one.
+    """Return how many answer strings can precede the last of `questions` adaptive questions when at most `B` fail.
 
-    If for every fixed validation `P[psi(S) = 1] <= beta`, then for the adaptively chosen `i`-th one
-    `P[psi_i(S) = 1] <= ell_i beta`, and the same for any bad event about the `i`-th *question*, such as
-    `|E_S[phi_i] - P[phi_i]| >= tau`. Given the answers so far the question is fixed; so count answer strings:
+    A bound on the failure probability of a fixed question, multiplied by this number, holds for the `i`-th adaptively
+    chosen question. `L = values` is the number of different nonzero answers, and the method selects the count `ell_i`:
 
-    - *best*: `ell_i = sum_{j=0}^{min(i-1, B)} C(i-1, j) L^j`, for every question asked (corrected; reviewed);
-    - *answered*: the same up to `B - 1`, enough when only questions that are still answered matter (derived);
-    - *paper*: prints `C(i, j)` although the proof counts strings of length `i - 1`; larger, so harmless.
+    - *best*: `ell_i = sum_{j=0}^{min(i-1, B)} C(i-1, j) L^j`, for every question asked.
+    - *answered*: the same sum up to `B - 1`. It is enough if only the questions that still get an answer matter.
+    - *paper*: the published form with `C(i, j)`. It is larger than needed and therefore valid.
 
     Returns
     -------
     int
         Exact, of any size up to what Python prints (`sys.get_int_max_str_digits()`, 4300 digits unless changed);
         beyond that `InvalidParameter` points to `sparse_validate_bits`.
+
+    Notes
+    -----
+    *best* is corrected and reviewed, *answered* derived. If for every fixed validation `P[psi(S) = 1] <= beta`, then
+    for the adaptively chosen `i`-th one `P[psi_i(S) = 1] <= ell_i beta`, and the same for any bad event about the
+    `i`-th *question*, such as `|E_S[phi_i] - P[phi_i]| >= tau`. Given the answers so far the question is fixed, so
+    count answer strings. The paper prints `C(i, j)` although its proof counts strings of length `i - 1`.
 
     Examples
     --------
@@ -72,8 +78,8 @@ def sparse_validate_transcripts(
     digits = _log(length, most, values) / math.log(10)
     if digits >= limit - 1:
         raise InvalidParameter(
-            f"questions, budget and values must give a count of at most {limit} digits, got about {digits:.0f}; "
-            "holdout.sparse-validate-bits gives its logarithm"
+            f"the count for these questions, budget and values has about {digits:.0f} digits, more than the limit of "
+            f"{limit}; use holdout.sparse-validate-bits, which returns its logarithm"
         )
     return _exact(length, most, values)
 
@@ -92,7 +98,7 @@ def sparse_validate_bits(
     values: AnswerValues = 1,
     method: Count = "best",
 ) -> float:
-    """Return `log2` of `sparse_validate_transcripts`, for counts of any size.
+    """Return the base-2 logarithm of `sparse_validate_transcripts`, for counts of any size.
 
     Examples
     --------
@@ -117,7 +123,10 @@ def sparse_validate_size(
     budget: Budget,
     values: AnswerValues = 1,
 ) -> float:
-    """Return `(ln(2m/beta) + ln ell_m)/(2 tau^2)`: all `m` empirical means are within `tau` of the truth.
+    """Return the number of rows at which SparseValidate answers `m` questions to tolerance `tau`.
+
+    It is `(ln(2m/beta) + ln ell_m)/(2 tau^2)`, where `ell_m` is the result of `sparse_validate_transcripts`. With this
+    many rows all `m` empirical means are within `tau` of the population means with probability at least `1 - beta`.
 
     Returns
     -------
@@ -149,10 +158,10 @@ def sparse_validate_budget(
     values: AnswerValues = 1,
     method: Literal["best", "paper"] = "best",
 ) -> int:
-    """Return the largest budget with `sparse_validate_size(...) <= n`; 0 when none.
+    """Return the largest number of failed questions that SparseValidate affords on `n` rows; 0 if there is none.
 
-    *paper*: `floor(tau^2 n/ln m)`, the simplified form whose failure probability is `2 exp(-tau^2 n)` per question
-    and not `beta`.
+    It is the largest budget with `sparse_validate_size(...) <= n`. The method *paper* returns `floor(tau^2 n/ln m)`, a
+    simplified form. Its failure probability is `2 exp(-tau^2 n)` for each question, not `beta`.
 
     Examples
     --------
@@ -186,10 +195,11 @@ def sparse_validate_width(
     budget: Annotated[Budget, Domain("The number of failures after which the run still goes on.", at_least=0)],
     values: AnswerValues = 1,
 ) -> float:
-    """Return `sqrt((ln(2m/beta) + ln ell_m)/(2n))`, the inverse of `sparse_validate_size`.
+    """Return how far any of `m` holdout means may be from the population mean when only passes and failures were shown.
 
-    With a budget of 0 (the first failure ends the run) nothing is learned before the last question, and this is the
-    non-adaptive width.
+    It is `sqrt((ln(2m/beta) + ln ell_m)/(2n))`, the inverse of `sparse_validate_size`. With a budget of 0 the first
+    failed question ends the run. Nothing is learned before the last question in that case, so the result is the width
+    for questions fixed in advance.
 
     Examples
     --------
@@ -248,11 +258,16 @@ def _log(length: int, most: int, values: int) -> float:
 
 
 def median_rounds(universe: float, questions: int, tau: float, method: Literal["best", "paper"] = "best") -> float:
-    """Return how many rounds can take the private branch: each halves the set of databases that are still consistent.
+    """Return how many rounds of the median mechanism can give a private answer from the data.
 
-    The set starts with `|X|^t` databases and never becomes empty, so there are at most `t log2 |X|` such rounds, with
-    `t = log2(m)/alpha^2` and `alpha = tau/3` (Lemma 37). *best* uses a whole `t` and never counts more than `m`
-    rounds. For the corrected algorithm: answers rounded to the nearest multiple of `alpha`, radius `3 alpha/2`; with
+    Each such round removes at least half of the databases that are still consistent with the answers. The set starts
+    with `|X|^t` databases and never becomes empty. So there are at most `t log2 |X|` such rounds, with `t =
+    log2(m)/alpha^2` and `alpha = tau/3` (Lemma 37), for `m` questions and `|X|` possible rows. The method *best* rounds
+    `t` up to a whole number and never counts more than `m` rounds.
+
+    Notes
+    -----
+    This is for the corrected algorithm: answers rounded to the nearest multiple of `alpha`, radius `3 alpha/2`. With
     the printed radius the set need not shrink at all.
 
     Examples
@@ -267,11 +282,15 @@ def median_rounds(universe: float, questions: int, tau: float, method: Literal["
 
 
 def median_bits(universe: float, questions: int, tau: float, method: Literal["best", "paper"] = "best") -> float:
-    """Base-2 logarithm of the number of transcripts.
+    """Return the base-2 logarithm of the number of transcripts that a run of the median mechanism can have.
 
-    *paper* (Lemma 38): `rounds (log2 m + log2(1/alpha))`, one value short per answer. *best* (derived): at most
-    `sum_{j <= rounds} C(m, j) K^j` transcripts with `K = floor(1/alpha + 1/2) + 1` values for a private answer, the
-    nearest multiples of `alpha` of numbers in [0, 1].
+    The method *paper* (Lemma 38) uses `rounds (log2 m + log2(1/alpha))`, which counts one value too few for each
+    answer. The method *best* counts at most `sum_{j <= rounds} C(m, j) K^j` transcripts. A private answer has `K =
+    floor(1/alpha + 1/2) + 1` possible values: the nearest multiples of `alpha` of numbers in [0, 1].
+
+    Notes
+    -----
+    *best* is derived.
 
     Examples
     --------
@@ -300,8 +319,14 @@ def median_size(
     beta: FailureProbability,
     method: Literal["best", "paper"] = "best",
 ) -> float:
-    """Return `9 (bits ln 2 + ln(2m/beta)) / (2 tau^2)`: answers within `2 tau/3` of the sample, that within `tau/3`.
+    """Return the number of rows at which the median mechanism answers `m` questions within `tau`.
 
+    It is `9 (bits ln 2 + ln(2m/beta)) / (2 tau^2)`, where `bits` is the result of `median_bits`. With this many rows
+    all answers are within `2 tau/3` of the sample means, and the sample means are within `tau/3` of the population
+    means.
+
+    Notes
+    -----
     The printed form is `81 log2|X| log2(m) ln(3m/tau)/(2 tau^4) + 9 ln(2m/beta)/(2 tau^2)`.
 
     Examples

@@ -67,18 +67,23 @@ def thresholdout_epsilon(
     delta: Annotated[PositiveDelta, "The delta; for 'paper', 'tight' and 'best'."] | None = None,
     method: Literal["best", "pure", "tight", "paper", "zcdp"] = "best",
 ) -> float:
-    """Epsilon of a Thresholdout run; `rho` for `method="zcdp"`.
+    """Return the privacy loss of a whole Thresholdout run: epsilon, or `rho` for the method "zcdp".
 
-    One epoch of comparisons is `1/(sigma n)`-private and so is one release; at most `B` of each. With
-    `e = 1/(sigma n)`:
+    At most `B` comparisons fail and at most `B` values are released. Each of these `2B` steps is `e`-private with `e =
+    1/(sigma n)`. The method selects how the steps are added up:
 
-    - *pure*: `2 B e`;
-    - *paper*: `sqrt(32 B ln(2/delta)) e`, two halves at `delta/2`. The corollary behind each half needs that half to
-      be below 1, which the paper does not say: from 2 on the printed number has no proof;
-    - *tight* (derived): advanced composition of `2B` steps at once,
-      `sqrt(4 B ln(1/delta)) e + 2 B e (e^e - 1)`, about 2.8 times smaller than paper and without side condition;
-    - *best*: the smaller of pure and tight where delta is given, otherwise pure;
-    - *zcdp* (derived): `rho = B e^2`, so the run reveals at most `B/(sigma^2 n)` nats.
+    - *pure*: `2 B e`.
+    - *paper*: `sqrt(32 B ln(2/delta)) e`. It has no proof from 2 on, because the theorem behind each of its two halves
+      needs that half to be below 1. The paper does not say so.
+    - *tight*: advanced composition of all `2B` steps at once, `sqrt(4 B ln(1/delta)) e + 2 B e (e^e - 1)`. It is about
+      2.8 times smaller than *paper* and has no such condition.
+    - *best*: the smaller of *pure* and *tight*. Without a delta it is *pure*.
+    - *zcdp*: `rho = B e^2`. So the run reveals at most `B/(sigma^2 n)` nats.
+
+    Notes
+    -----
+    *tight* and *zcdp* are derived. One epoch of comparisons is `1/(sigma n)`-private and so is one release. *paper*
+    adds two halves at `delta/2`.
 
     Examples
     --------
@@ -94,7 +99,9 @@ def thresholdout_epsilon(
     if method == "zcdp":
         return up(budget * each * each)
     if delta is None:
-        raise InvalidParameter(f"delta must be a number in (0, 1) for method {method}, got None")
+        raise InvalidParameter(
+            f"delta was not given, but method {method} needs a delta between 0 and 1, both ends excluded"
+        )
     if method in ("best", "tight"):
         growth = math.expm1(each) if each < 700 else math.inf
         tight = up(math.sqrt(4 * budget * -math.log(delta)) * each + 2 * budget * each * growth, 8)
@@ -103,16 +110,22 @@ def thresholdout_epsilon(
 
 
 def lemma24_size(budget: int, sigma: float, tau: float, beta: float, branch: Branch = "pure") -> float:
-    """Return rows at which one question, whatever it is, generalises to `tau` with probability `1 - beta` (Lemma 24).
+    """Return the number of rows at which one question of a Thresholdout run generalises to `tau` (Lemma 24).
 
-    - *pure*: `max(2B/(sigma tau), ln(6/beta)/tau^2)`;
-    - *exact*: with `delta = beta tau/(26 ln(26/tau))`,
-      `max(13 sqrt(32 B ln(2/delta))/(sigma tau), 338 ln(8/delta)/tau^2)`. The second term is the size condition of
-      the transfer theorem (Theorem 8), which the paper drops;
-    - *paper*: `80 sqrt(B ln(1/(tau beta)))/(tau sigma)`, printed "for small enough tau, beta". It is too small unless
-      `ln(1/(tau beta)) >= 5.4516 ln(52 ln(26/tau))`, that is `beta` below about 4e-13. Not certified.
+    With this many rows one question, whatever it is, has a holdout mean within `tau` of the population mean with
+    probability at least `1 - beta`. This is a statement about one question at a time, not about all together. The
+    method selects the form:
 
-    Per question: not simultaneous over questions.
+    - *pure*: `max(2B/(sigma tau), ln(6/beta)/tau^2)`.
+    - *exact*: with `delta = beta tau/(26 ln(26/tau))`, it is `max(13 sqrt(32 B ln(2/delta))/(sigma tau), 338
+      ln(8/delta)/tau^2)`.
+    - *paper*: `80 sqrt(B ln(1/(tau beta)))/(tau sigma)`, published "for small enough tau, beta". It is too small unless
+      `ln(1/(tau beta)) >= 5.4516 ln(52 ln(26/tau))`, which means a `beta` below about 4e-13. Therefore it is not
+      certified.
+
+    Notes
+    -----
+    The second term of *exact* is the size condition of the transfer theorem (Theorem 8), which the paper drops.
 
     Examples
     --------
@@ -138,9 +151,10 @@ def lemma24_size(budget: int, sigma: float, tau: float, beta: float, branch: Bra
 
 
 def printed_constant_holds(tau: float) -> float:
-    """The least `ln(1/(tau beta))` from which the printed 80 of Lemma 24 covers the exact constant `13 sqrt(32)`.
+    """Return the smallest `ln(1/(tau beta))` from which the published constant 80 of Lemma 24 is large enough.
 
-    `80^2 ln(1/(tau beta)) >= 13^2 * 32 ln(2/delta)` with `ln(2/delta) = ln(52 ln(26/tau)) + ln(1/(tau beta))`.
+    It is large enough when `80^2 ln(1/(tau beta)) >= 13^2 * 32 ln(2/delta)`, with `ln(2/delta) = ln(52 ln(26/tau)) +
+    ln(1/(tau beta))`. The exact constant is `13 sqrt(32)`.
 
     Examples
     --------
@@ -153,7 +167,8 @@ def printed_constant_holds(tau: float) -> float:
 
 
 def theorem25_parameters(tau: float, beta: float, questions: int) -> Parameters:
-    """`T = 3 tau/4` and `sigma = tau/(96 ln(4m/beta))`.
+    """Return the threshold `T = 3 tau/4` and the noise scale `sigma = tau/(96 ln(4m/beta))` of Theorem 25, for `m`
+    questions.
 
     Examples
     --------
@@ -166,12 +181,13 @@ def theorem25_parameters(tau: float, beta: float, questions: int) -> Parameters:
 
 
 def theorem25_size(tau: float, beta: float, questions: int, budget: int, branch: Branch = "pure") -> float:
-    """Return rows that Theorem 25 asks for, all constants substituted: `lemma24_size(B, sigma, tau/8, beta/(2m))`.
+    """Return the number of rows that Theorem 25 requires, with all constants filled in.
 
-    *Theorem 25.* With the parameters above and this many rows, the probability is at most `beta` that some question
-    `i <= m` has `|a_i - P[phi_i]| >= tau` while fewer than `B` questions had a training error above `tau/2`.
-    Training rows may be anything; holdout rows are i.i.d. `branch="paper"` is the printed approximate branch, which
-    depends on the printed Lemma 24 and is not certified.
+    It is `lemma24_size(B, sigma, tau/8, beta/(2m))`. With this many rows and the parameters of `theorem25_parameters`,
+    with probability at least `1 - beta` every question has an answer within `tau` of its population mean, as long as
+    fewer than `B` questions had a training error above `tau/2`. The training rows may be anything. The holdout rows
+    must be independent and identically distributed. `branch="paper"` is the published approximate branch. It depends on
+    the published Lemma 24 and is not certified.
 
     Examples
     --------
@@ -185,7 +201,9 @@ def theorem25_size(tau: float, beta: float, questions: int, budget: int, branch:
 
 
 def theorem25_budget(n: int, tau: float, beta: float, questions: int, branch: Branch = "pure") -> int:
-    """Return the largest budget at which Theorem 25 asks for at most `n` rows, at most `questions`; 0 when none does.
+    """Return the largest budget of overfits at which Theorem 25 requires at most `n` rows; 0 if there is none.
+
+    The budget is never larger than `questions`.
 
     Examples
     --------
@@ -215,7 +233,9 @@ def theorem25_budget(n: int, tau: float, beta: float, questions: int, branch: Br
 def theorem25_accuracy(
     n: int, beta: float, questions: int, budget: int, branch: Literal["pure", "exact"] = "pure"
 ) -> float:
-    """The least `tau` that Theorem 25 gives with `n` rows; from 1 on it is vacuous, and it is `inf` where none exists.
+    """Return the smallest error `tau` that Theorem 25 gives with `n` rows; `inf` if there is none.
+
+    A result of 1 or more is vacuous.
 
     Examples
     --------
@@ -233,7 +253,9 @@ def theorem25_accuracy(
 
 
 def theorem25_questions(n: int, tau: float, beta: float, budget: int) -> float:
-    """Return how many questions the pure branch allows, `(beta/4) exp(n tau^2/(1536 B))`; 0 where that is below `B`.
+    """Return how many questions the pure branch of Theorem 25 allows: `(beta/4) exp(n tau^2/(1536 B))`.
+
+    If this number is below the budget `B`, the result is 0.
 
     Examples
     --------
@@ -285,23 +307,29 @@ def thresholdout_failure(
     rounding: Annotated[float, Domain("What rounding to a grid may add to each noise.", at_least=0)] = 0.0,
     epsilon: Annotated[Epsilon, "The epsilon of the run; computed from the scales if left out."] | None = None,
 ) -> float:
-    """Bound the probability that any answer before exhaustion is more than `tau` from the truth.
+    """Bound the probability that any answer of a Thresholdout run is more than `tau` from its population mean.
 
-    Let `N + g = tau - T`. If always `|gamma| + |eta| <= N`, `|xi| <= tau - g`, and every holdout mean is within `g` of
-    the truth, then an answer below the threshold is within `T + N + g = tau` and a released one within `tau`. With `K`
-    thresholds drawn (`B` with refresh, else 1), `M` the largest of their noises and `r = b_T/b_Q < 1`,
-    `P[|gamma| + |eta| > N at some question] <= m exp(-N/b_Q) E exp(M/b_Q)` and
-    `E exp(M/b_Q) = prod_{j <= K} 1/(1 - r/j)`, because the largest of `K` exponentials is a sum of exponentials of
-    means `1/j`; or `K exp(-N/(2 b_T)) + m exp(-N/(2 b_Q))`, if smaller. Released values add
-    `B exp(-(tau - g)/b_V)`. The means fail together with probability at most `generalisation.pure-dp` at
-    `p0 = 2m exp(-2 g^2 n/unit^2)` and the run's epsilon. The best division of `tau - T` is searched; each is valid.
-
-    A question whose candidate is within `2T - tau` of the truth costs no budget (same event).
+    Only answers before the budget is exhausted count. The error of an answer is at most the threshold `T`, plus the
+    noise, plus the error of the holdout mean. The bound is the sum of three probabilities: that the noise `N` of
+    threshold and comparison is too large, that the noise of a released value is too large, and that a holdout mean is
+    more than `g` from the population mean. `tau - T = N + g` is divided so that the sum is smallest. Every division
+    gives a valid bound. A question whose training value is within `2T - tau` of the population mean costs no budget
+    (same event).
 
     Returns
     -------
     float
         1 where nothing is proved. Time: about 0.1 s.
+
+    Notes
+    -----
+    If always `|gamma| + |eta| <= N`, `|xi| <= tau - g`, and every holdout mean is within `g` of the truth, then an
+    answer below the threshold is within `T + N + g = tau` and a released one within `tau`. With `K` thresholds drawn
+    (`B` with refresh, else 1), `M` the largest of their noises and `r = b_T/b_Q < 1`, `P[|gamma| + |eta| > N at some
+    question] <= m exp(-N/b_Q) E exp(M/b_Q)` and `E exp(M/b_Q) = prod_{j <= K} 1/(1 - r/j)`, because the largest of
+    `K` exponentials is a sum of exponentials of means `1/j`; or `K exp(-N/(2 b_T)) + m exp(-N/(2 b_Q))`, if smaller.
+    Released values add `B exp(-(tau - g)/b_V)`. The means fail together with probability at most
+    `generalisation.pure-dp` at `p0 = 2m exp(-2 g^2 n/unit^2)` and the run's epsilon.
 
     Examples
     --------
@@ -384,11 +412,12 @@ _LIMIT = 10**18
 
 @dataclass(frozen=True)
 class ThresholdoutPlan:
-    """Parameters of a Thresholdout run and what they buy: `value` is what was asked for, rows or overfits.
+    """The parameters of a Thresholdout run and what they guarantee.
 
-    With probability at least `1 - beta`, every answer before the `budget`-th overfit is within `tau` of the truth; a
-    question whose training error is at most `theta` costs nothing. `sigma` is a Laplace scale; it and `threshold` are
-    None when the budget is 0. `branch` says which analysis won: "tight", "pure", "exact" or "paper".
+    With probability at least `1 - beta`, every answer before the `budget`-th overfit is within `tau` of the population
+    value. A question whose training error is at most `theta` costs nothing. `value` is the number that was asked for:
+    rows or overfits. `sigma` is the Laplace scale of the noise. `sigma` and `threshold` are None if the budget is 0.
+    `branch` names the analysis that gave the best result: "tight", "pure", "exact" or "paper".
 
     Examples
     --------
@@ -425,11 +454,17 @@ class ThresholdoutPlan:
 
 
 def noise_allowance(budget: int) -> float:
-    """`kappa_B = 4^B / C(2B, B)`: the factor that the largest of `B` threshold noises costs a comparison.
+    """Return the factor that the noise of `B` thresholds adds to the failure probability of a comparison: `4^B / C(2B,
+    B)`.
 
-    A comparison has noise `Lap(4 sigma)` against a threshold with noise `Lap(2 sigma)`; the threshold draw in force at
-    a given question is not a fresh one, so condition on all `B` of them. For `M` their largest absolute value,
-    `E exp(M/(4 sigma)) = prod_j 2j/(2j-1) = kappa_B`. Derived, reviewed.
+    The formulas of Thresholdout call it `kappa_B`. `B` is the budget of overfits, with a new noisy threshold after
+    each.
+
+    Notes
+    -----
+    Derived, reviewed. A comparison has noise `Lap(4 sigma)` against a threshold with noise `Lap(2 sigma)`; the
+    threshold draw in force at a given question is not a fresh one, so condition on all `B` of them. For `M` their
+    largest absolute value, `E exp(M/(4 sigma)) = prod_j 2j/(2j-1) = kappa_B`.
 
     Examples
     --------
@@ -446,12 +481,16 @@ def noise_allowance(budget: int) -> float:
 def tight_sigma(
     tau: float, beta: float, questions: int, budget: int, theta: float | None = None, share: float = 0.5
 ) -> float:
-    """The largest Laplace scale at which all noise of a run stays inside its allowance, except with probability `beta`.
+    """Return the largest Laplace scale at which all noise of a Thresholdout run stays within its allowance.
 
-    With `theta` the training error that must cost nothing (`tau/2` unless given), `T = (tau + theta)/2` and the room
-    `(tau - theta)/2` is split: `N = share` of it for threshold and comparison noise, the rest `tau_g` for
-    generalisation. The noise fails with probability at most
-    `m kappa_B exp(-N/(4 sigma)) + B exp(-(tau - tau_g)/sigma)`, exact for the algorithm's noise. Derived, reviewed.
+    The noise exceeds the allowance with probability at most `beta`. `theta` is the training error that must cost
+    nothing (`tau/2` unless given). The threshold is `T = (tau + theta)/2`. Of the rest, `(tau - theta)/2`, the
+    proportion `share` is allowed for the noise of threshold and comparison, and what remains is for generalisation.
+
+    Notes
+    -----
+    Derived, reviewed. With `N = share` of the room `(tau - theta)/2` and the rest `tau_g`, the noise fails with
+    probability at most `m kappa_B exp(-N/(4 sigma)) + B exp(-(tau - tau_g)/sigma)`, exact for the algorithm's noise.
 
     Examples
     --------
@@ -489,12 +528,11 @@ def plan_tight(
     share: float = 0.5,
     method: Literal["best", "paper"] = "best",
 ) -> ThresholdoutPlan:
-    """Return rows for Thresholdout with half of `beta` for noise and half for generalisation, exactly evaluated.
+    """Return a plan for Thresholdout that is evaluated exactly, with half of `beta` for noise and half for
+    generalisation.
 
-    Noise: `tight_sigma` at `beta/2`. Generalisation of the whole run: a run is `2B/(sigma n)`-private, and for a fixed
-    transcript some question is off by more than `tau_g` with probability at most `2m exp(-2 tau_g^2 n)`; the best
-    bound for pure privacy (`generalisation.pure-dp`) turns this into at most `beta/2`. About five times fewer rows
-    than the printed constants with the printed pure bounds (`method="paper"`), ten times with the sharper one.
+    The noise scale is that of `tight_sigma` at `beta/2`. The plan needs about ten times fewer rows than the published
+    constants.
 
     Parameters
     ----------
@@ -513,6 +551,13 @@ def plan_tight(
     method : str
         Which pure-privacy bound: "best", or "paper" for the printed ones.
 
+    Notes
+    -----
+    Generalisation of the whole run: a run is `2B/(sigma n)`-private, and for a fixed transcript some question is off
+    by more than `tau_g` with probability at most `2m exp(-2 tau_g^2 n)`; the best bound for pure privacy
+    (`generalisation.pure-dp`) turns this into at most `beta/2`. About five times fewer rows than the printed
+    constants with the printed pure bounds (`method="paper"`), ten times with the sharper one.
+
     Examples
     --------
     >>> plan_tight(0.1, 0.05, 1000, 10, method="paper").n
@@ -529,7 +574,7 @@ def plan_tight(
     start = min(_LIMIT, math.ceil(200 * b * math.log(4 * m / beta) / tau**2))
     n = 1 + turning_point(spare, start, _LIMIT)
     if n > _LIMIT:
-        raise InvalidParameter(f"tau must be reachable with at most 10**18 rows, got {tau}")
+        raise InvalidParameter(f"tau is {tau}, which 10**18 rows do not reach; give a larger tau")
     low = tau / 2 if theta is None else theta
     return ThresholdoutPlan(n, n, tau, low, beta, m, b, (tau + low) / 2, sigma, "tight")
 
@@ -550,7 +595,7 @@ def room(tau: float, questions: int, budget: int, theta: float | None, share: fl
     noise, rest = share * half, half - share * half
     if not (noise > 0 and rest > 0):
         raise InvalidParameter(
-            f"share must be smaller, so that something is left for noise and for generalisation, got {share}"
+            f"share is {share}, which leaves nothing for noise or for generalisation; give a smaller share"
         )
     return m, b, noise, rest
 
@@ -566,12 +611,14 @@ def room(tau: float, questions: int, budget: int, theta: float | None, share: fl
 def thresholdout_size(
     tau: Accuracy, beta: FailureProbability, questions: Questions, budget: Budget, method: Method = "best"
 ) -> ThresholdoutPlan:
-    """The least holdout at which Thresholdout is proved to be accurate, with the parameters to run it.
+    """Return the smallest holdout with which Thresholdout is proved accurate, and the parameters of the run.
 
-    - *best*: the smaller of `plan_tight` and Theorem 25 with exact constants;
-    - *theorem-25*: the smaller of its pure and its exact approximate branch;
-    - *paper*: the smaller of its pure and its printed approximate branch; where the printed one wins (budgets of tens
-      of thousands) the result is not certified.
+    The method selects the analysis:
+
+    - *best*: the smaller of `plan_tight` and Theorem 25 with exact constants.
+    - *theorem-25*: the smaller of its pure branch and its exact approximate branch.
+    - *paper*: the smaller of its pure branch and its published approximate branch. The published branch is the smaller
+      one for budgets of tens of thousands, and then the result is not certified.
 
     Returns
     -------
@@ -610,9 +657,9 @@ def thresholdout_size(
 def thresholdout_budget(
     n: Rows, tau: Accuracy, beta: FailureProbability, questions: Questions, method: Method = "best"
 ) -> ThresholdoutPlan:
-    """The largest budget at which Thresholdout is proved to be accurate on `n` holdout rows; 0 when none is.
+    """Return the largest budget of overfits with which Thresholdout is proved accurate on `n` rows; 0 if there is none.
 
-    The methods are those of `thresholdout_size`. The budget never exceeds `questions`.
+    The methods are those of `thresholdout_size`. The budget is never larger than `questions`.
 
     Returns
     -------
@@ -670,15 +717,20 @@ def split_size(
     ]
     | None = None,
 ) -> float:
-    """Return `B ln(2mB/beta)/(2 h^2)`, `h = (tau - theta)/2`: compare exactly against `T = (tau + theta)/2`.
+    """Return the number of rows for the baseline of Thresholdout that uses a fresh part of the rows after each overfit.
 
-    Until the first overfit of a part every answer was a training value, so no question depends on that part. For
-    `theta = tau/2` this is `8 B ln(2mB/beta)/tau^2`, far below Theorem 25 at every realistic budget.
+    It is `B ln(2mB/beta)/(2 h^2)` with `h = (tau - theta)/2`, for `m` questions and a budget of `B` overfits. Each of
+    the `B` parts compares exactly with the threshold `(tau + theta)/2` until its first overfit. For `theta = tau/2` the
+    number is `8 B ln(2mB/beta)/tau^2`, far below Theorem 25 at every realistic budget.
 
     Returns
     -------
     float
         Rows in all, not rounded to a whole number.
+
+    Notes
+    -----
+    Until the first overfit of a part every answer was a training value, so no question depends on that part.
 
     Examples
     --------
@@ -703,10 +755,10 @@ def split_width(
     questions: Questions,
     budget: Annotated[Budget, "The number of overfits, one part of the rows for each."],
 ) -> float:
-    """Return `sqrt(ln(2mB/beta)/(2 floor(n/B)))`, the tolerance of a comparison on one part; `inf` for `B > n`.
+    """Return how far a mean of one part may be from its population mean when each overfit uses up one of `B` parts.
 
-    `split_size` asks for the accuracy `tau` with training errors up to `theta` free: that is this width at
-    `(tau - theta)/2`.
+    It is `sqrt(ln(2mB/beta)/(2 floor(n/B)))` for `m` questions. The result is `inf` for `B > n`. `split_size` returns
+    the number of rows at which this width is `(tau - theta)/2`.
 
     Examples
     --------
@@ -763,7 +815,9 @@ def thresholdout_accuracy(
     budget: Budget,
     method: Literal["best", "theorem-25", "paper"] = "best",
 ) -> float:
-    """Return the least `tau` with `thresholdout_size(tau, beta, questions, budget, method) <= n`.
+    """Return the smallest error that Thresholdout is proved to keep on `n` rows.
+
+    It is the smallest `tau` with `thresholdout_size(tau, beta, questions, budget, method) <= n`.
 
     Returns
     -------
@@ -830,14 +884,20 @@ def thresholdout_information_width(
     sigma: LaplaceScale,
     beta: FailureProbability,
 ) -> float:
-    """Return `sqrt(MSE/beta)`, `MSE = (sqrt(F(I)/(4n)) + sqrt(E))^2`, for the worst answer of the run.
+    """Return a half-width for all Thresholdout answers, from the mutual information of the run and Chebyshev's
+    inequality.
 
-    The run reveals `I = B/(sigma^2 n)` nats, so the worst question's holdout mean has second moment at most `F(I)/(4n)`
-    about the truth (`interval.russo-zou`). Its answer is within `T + W + Y` of the holdout mean, or within `X` when
-    released: `W`, `Y`, `X` the largest of `questions` draws of `|Lap(4 sigma)|`, of `budget` draws of
-    `|Lap(2 sigma)|` and of `budget` draws of `|Lap(sigma)|`. So `E = E(T + W + Y)^2 + E X^2`, in closed form:
-    the largest of `q` exponentials has mean `H_q` and variance `H_q^(2)`, the harmonic sums. The published formula
-    omits `X`. At least `T/sqrt(beta)`, hence weak for small `beta`.
+    It is `sqrt(MSE/beta)` with `MSE = (sqrt(F(I)/(4n)) + sqrt(E))^2`, a bound on the mean squared error of the worst
+    answer. `I = B/(sigma^2 n)` nats is what the run reveals. `F(I)/(4n)` bounds the squared error of the worst holdout
+    mean (`interval.russo-zou`), and `E` is the mean squared noise. The width is at least `T/sqrt(beta)`, hence large
+    for a small `beta`.
+
+    Notes
+    -----
+    An answer is within `T + W + Y` of the holdout mean, or within `X` when released: `W`, `Y`, `X` the largest of
+    `questions` draws of `|Lap(4 sigma)|`, of `budget` draws of `|Lap(2 sigma)|` and of `budget` draws of
+    `|Lap(sigma)|`. So `E = E(T + W + Y)^2 + E X^2`, in closed form: the largest of `q` exponentials has mean `H_q`
+    and variance `H_q^(2)`, the harmonic sums. The published formula omits `X`.
 
     Examples
     --------
@@ -883,11 +943,17 @@ def planned_threshold_accuracy(
     ],
     rows: RowLaw = "identical",
 ) -> float:
-    """How far any shown value may be from the population value when guesses are checked against planned noisy means.
+    """Return how far any shown value may be from the population value when guesses are compared with planned noisy
+    means.
 
-    What is shown is the guess where `|a_j - g_j| <= threshold`, and `a_j` otherwise: a function of `a_j` and `g_j`. So
-    the analyst is one of those that the theorem about `a_1 .. a_k` covers, and with probability `1 - beta` all of them
-    are within its half-width. There is no budget of overfits. `ThresholdAnswers` is the algorithm.
+    For each question `j` the guess `g_j` is shown if the noisy mean `a_j` is within `threshold` of it. Otherwise `a_j`
+    is shown. The accuracy is the half-width of the noisy means plus the threshold. There is no budget of overfits.
+    `ThresholdAnswers` is the algorithm.
+
+    Notes
+    -----
+    What is shown is a function of `a_j` and `g_j`. So the analyst is one of those that the theorem about `a_1 ..
+    a_k` covers, and with probability `1 - beta` all of them are within its half-width.
 
     Examples
     --------
@@ -942,13 +1008,18 @@ def gaussian_threshold_accuracy(
     ],
     rows: RowLaw = "identical",
 ) -> float:
-    """How far any shown value may be from the truth in the Thresholdout that the paper's figures ran.
+    """Return how far any shown value may be from the population value in the Thresholdout behind the paper's figures.
 
-    `|phi(X) - g| > T + N(0, s^2)` shows `phi(X) + N(0, s^2)`, otherwise the guess `g`. A guess at distance `x` fails
-    with probability `Phi((x - T)/s)`, and `|phi(X) - g + s Z| > T` has probability `Phi((x - T)/s) + Phi((-x - T)/s)`:
-    both can be drawn together so that they differ with probability at most `Phi(-T/s)`. So but for a probability of
-    `k Phi(-T/s)` the run is one of an analyst of `k + B` noisy means with noise `s`, to which Theorem D applies. `inf`
-    where `k Phi(-T/s)` alone reaches beta.
+    That algorithm adds Gaussian noise of standard deviation `s` twice. If `|phi(X) - g| > T + N(0, s^2)`, it shows
+    `phi(X) + N(0, s^2)`, where `phi(X)` is the holdout mean and `T` the threshold. Otherwise it shows the guess `g`.
+    The result is `inf` if `k Phi(-T/s)` for `k` questions is `beta` or more.
+
+    Notes
+    -----
+    A guess at distance `x` fails with probability `Phi((x - T)/s)`, and `|phi(X) - g + s Z| > T` has probability
+    `Phi((x - T)/s) + Phi((-x - T)/s)`: both can be drawn together so that they differ with probability at most
+    `Phi(-T/s)`. So but for a probability of `k Phi(-T/s)` the run is one of an analyst of `k + B` noisy means with
+    noise `s`, to which Theorem D applies.
 
     Examples
     --------

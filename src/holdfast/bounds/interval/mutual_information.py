@@ -107,23 +107,28 @@ def russo_zou(
         Information | None, "Which bound on the mutual information; 'zcdp' is the default of method 'paper'."
     ] = None,
 ) -> Width:
-    """Half-width from mutual information `B`: second moment of the monitor's choice, then Chebyshev.
+    """Half-width of `k` adaptive means from the mutual information `B` that the answers carry about the rows.
 
-    The monitor outputs the worst question of the run; it reads the answers only, so its information about the rows is
-    at most `B` (`information_nats`). Its empirical mean is off by `t` with probability at most `F(B)/(4 n t^2)`.
+    The method selects the form. `F` is the function of the theorem that bounds a second moment by the information:
 
-    - *best*: `tau = sqrt(F(B)/(4 n b1)) + sigma q`, `q` the exact `b2` quantile of the largest of `k` absolute
-      normals, `b1 + b2 = beta`, least over `B` and the split.
+    - *best*: `tau = sqrt(F(B)/(4 n b1)) + sigma q`, where `q` is the exact `b2` quantile of the largest of `k` absolute
+      normals and `b1 + b2 = beta`. It is the smallest over `B` and over the split of `beta`.
     - *sum*: the same with `b1 = b2 = beta/2` and the sub-Gaussian tail `q = sqrt(2 ln(4k/beta))`.
-    - *paper* (Theorem 3.4.1): the least `tau` with `tau >= sqrt(2 G(B)/(n beta))` and
-      `tau >= 2 sigma sqrt(2 ln(4k/beta))`, with the zCDP information. Valid.
+    - *paper* (Theorem 3.4.1): the smallest `tau` with `tau >= sqrt(2 G(B)/(n beta))` and `tau >= 2 sigma sqrt(2
+      ln(4k/beta))`, with the information of zCDP. It is valid.
 
-    The width grows like `beta^(-1/2)`: for small `beta` see `interval.jung` and `interval.posterior-shift`.
+    The width grows like `beta^(-1/2)`. For a small `beta` use `interval.jung` or `interval.posterior-shift`.
 
     Returns
     -------
     Width
         Time: about 10 ms; "paper" well below 1 ms.
+
+    Notes
+    -----
+    Second moment of the monitor's choice, then Chebyshev. The monitor outputs the worst question of the run; it
+    reads the answers only, so its information about the rows is at most `B` (`information_nats`). Its empirical mean
+    is off by `t` with probability at most `F(B)/(4 n t^2)`.
 
     Examples
     --------
@@ -209,18 +214,23 @@ def xu_raginsky(
     noise: GaussianNoise = "gaussian",
     method: Literal["best", "paper"] = "best",
 ) -> Width:
-    """Half-width `sqrt((2/n)(2B/beta + ln(4/beta))) + sigma sqrt(2 ln(4k/beta))`, least over `B`.
+    """Half-width of `k` adaptive means from mutual information, in the form of Xu and Raginsky.
 
-    *Transfer*: for a choice of information `B` nats among [0,1] means, `P[|q(X) - q(D)| > t] <= b` when
-    `n >= (2/t^2)(B/b + ln(2/b))`; used at `b = beta/2`. *Check* (ours): with `p <= 2 exp(-2 n t^2)` under
-    independence, data processing gives `kl(P || p) <= B`. At `P = b` and `2 n t^2 = 4 B/b + 4 ln(2/b)` the divergence
-    is at least `b ln(b/p) - b >= 4B + b (3 ln(2/b) - 1) > B`, so `P < b`: the statement holds, loosely, which is why
-    `interval.russo-zou-kl` is always smaller.
+    It is `sqrt((2/n)(2B/beta + ln(4/beta))) + sigma sqrt(2 ln(4k/beta))`, the smallest over the information `B` that
+    the answers carry about the rows. `interval.russo-zou-kl` is always smaller.
 
     Returns
     -------
     Width
         Time: a few ms.
+
+    Notes
+    -----
+    *Transfer*: for a choice of information `B` nats among [0,1] means, `P[|q(X) - q(D)| > t] <= b` when
+    `n >= (2/t^2)(B/b + ln(2/b))`; used at `b = beta/2`. *Check* (ours): with `p <= 2 exp(-2 n t^2)` under
+    independence, data processing gives `kl(P || p) <= B`. At `P = b` and `2 n t^2 = 4 B/b + 4 ln(2/b)` the divergence
+    is at least `b ln(b/p) - b >= 4B + b (3 ln(2/b) - 1) > B`, so `P < b`: the statement holds, loosely, which is why
+    `interval.russo-zou-kl` is always smaller.
 
     Examples
     --------
@@ -289,17 +299,23 @@ def russo_zou_kl(
     noise: GaussianNoise = "gaussian",
     method: Literal["best", "paper"] = "best",
 ) -> Width:
-    """Half-width `t1 + sigma q`: `t1` by `shift_by_divergence` at `b1`, `q` the exact noise quantile at `b2`.
+    """Half-width of `k` adaptive means from mutual information, with the divergence inverted exactly.
 
-    The monitor's question `q*` is a function of the answers (the population is a constant), so `I(X; q*) <= B` for all
-    k adaptive rounds together. Under the product distribution `q*` is independent of the rows and Hoeffding applies.
-    Then `max_j |q_j(D) - a_j| = |q*(D) - a*| <= t1 + max_j |noise_j|` with probability `1 - b1 - b2`. The width is the
-    least over `B` and the split `b1 + b2 = beta`. Reviewed.
+    It is `t1 + sigma q`, the smallest over the information `B` that the answers carry about the rows and over the split
+    `b1 + b2 = beta`. `t1` bounds the error of the empirical means with failure probability `b1`
+    (`shift_by_divergence`). `q` is the exact `b2` quantile of the noise.
 
     Returns
     -------
     Width
         Time: about 10 ms.
+
+    Notes
+    -----
+    The monitor's question `q*` is a function of the answers (the population is a constant), so `I(X; q*) <= B` for all
+    k adaptive rounds together. Under the product distribution `q*` is independent of the rows and Hoeffding applies.
+    Then `max_j |q_j(D) - a_j| = |q*(D) - a*| <= t1 + max_j |noise_j|` with probability `1 - b1 - b2`. The width is the
+    least over `B` and the split `b1 + b2 = beta`. Reviewed.
 
     Examples
     --------
@@ -401,26 +417,31 @@ def minimisation(
     ]
     | None = None,
 ) -> Excess:
-    """Bound `max_j [L_j(D; choice_j) - min_t L_j(D; t)]` for `k` adaptive minimisation questions of `T` candidates.
+    """Bound the excess population loss of `k` adaptive selections among `T` candidates.
 
-    Each question is a loss `L_j(x; t)`, of sensitivity `c` in the rows for every candidate `t`; the answer is chosen by
-    the exponential mechanism with parameter `epsilon`. With probability `1 - beta` all excesses are at most
+    Question `j` asks for the candidate with the smallest loss `L_j(x; t)`. Replacing one row moves a loss by at most
+    `c`. The exponential mechanism with parameter `epsilon` chooses. With probability `1 - beta` every choice has a
+    population loss that exceeds the smallest one by at most
 
         (2c/eps) ln((T-1) k/b2) + c sqrt(2 n y),   kl(b1 || e^-y) = n k eps^2/32,   b1 + b2 = beta,
 
-    least over `eps` and the split. *Derivation* (ours). The first term bounds how far each choice is from the best on
-    the sample. For the second, let `j*` be the worst question and `t*` its best candidate on the population: both
-    are functions of the transcript, and `q = L_{j*}(.; choice) - L_{j*}(.; t*)` has sensitivity `2c`. On fresh rows it
-    is `t` below its mean with probability at most `exp(-t^2/(2 n c^2))` (McDiarmid), and data processing bounds the
-    probability on these rows by the information, as in `interval.russo-zou-kl`. *Information.* Given the other rows,
-    each loss lies in an interval of length `c`; compare the choice with the one whose scores are the middles. Their
-    log-ratio has a range of at most `eps/2`, so the divergence is at most `(eps/2)^2/8` (Hoeffding's lemma): in all
-    `n k eps^2/32` nats.
+    the smallest over `eps` and the split of `beta`.
 
     Returns
     -------
     Excess
         Time: about 10 ms.
+
+    Notes
+    -----
+    *Derivation* (ours). The first term bounds how far each choice is from the best on the sample. For the second,
+    let `j*` be the worst question and `t*` its best candidate on the population: both are functions of the
+    transcript, and `q = L_{j*}(.; choice) - L_{j*}(.; t*)` has sensitivity `2c`. On fresh rows it is `t` below its
+    mean with probability at most `exp(-t^2/(2 n c^2))` (McDiarmid), and data processing bounds the probability on
+    these rows by the information, as in `interval.russo-zou-kl`. *Information.* Given the other rows, each loss lies
+    in an interval of length `c`; compare the choice with the one whose scores are the middles. Their log-ratio has a
+    range of at most `eps/2`, so the divergence is at most `(eps/2)^2/8` (Hoeffding's lemma): in all `n k eps^2/32`
+    nats.
 
     Examples
     --------

@@ -222,9 +222,10 @@ def sign_comparison_open(
     tuned_for: TunedFor = 1000,
     noise: GaussianNoise = "gaussian",
 ) -> Width:
-    """Half-width of the latest of some number of adaptive means when nobody says how many there will be.
+    """Half-width of the latest of many adaptive means when the number of questions is not known in advance.
 
-    With probability `1 - beta` every question has its own width, the first ones the narrowest. The noise is constant.
+    With probability `1 - beta` every answer is within its own half-width. The first questions have the smallest
+    half-widths. The scale of the noise is constant.
 
     Examples
     --------

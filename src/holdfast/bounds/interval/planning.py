@@ -41,11 +41,11 @@ from holdfast.errors import InvalidParameter
 def best(
     n: Rows, questions: Questions, beta: FailureProbability, noise: Noise = "gaussian", rows: RowLaw = "identical"
 ) -> Width:
-    """The smallest certified half-width for `k` adaptive means, with the noise that gives it.
+    """The smallest certified half-width for `k` adaptive means, with the noise scale that gives it.
 
-    The choice among theorems is made before any data is seen, so the winner's guarantee holds unchanged. Rows must be
-    independent and identically distributed; with `rows="independent"` only theorems that need no common distribution
-    compete.
+    The theorem is chosen before any data are seen, so its guarantee holds unchanged. Rows must be independent and
+    identically distributed. With `rows="independent"`, only theorems that need no common distribution of the rows are
+    considered.
 
     Returns
     -------
@@ -80,7 +80,9 @@ def _parts(n: int, questions: int, beta: float, rows: RowLaw) -> list[Width]:
 
 
 def best_noise(n: int, questions: int, beta: float, rows: RowLaw = "identical") -> Width:
-    """Return the smallest width of the plans that answer with Gaussian noise: Theorems A, B and D, without splitting.
+    """Return the plan with the smallest half-width among those that answer with Gaussian noise on all rows.
+
+    These are the plans of Theorems A, B and D. Sample splitting is not considered.
 
     Examples
     --------
@@ -151,10 +153,10 @@ LIMIT = 10**15
 
 @dataclass(frozen=True)
 class Plan:
-    """A number of questions or of rows, and the width that justifies it.
+    """A number of questions or of rows, and the half-width that justifies it.
 
-    `width` names the theorem that wins there, its noise and its half-width; None when not even one question fits. With
-    `capped` the search stopped at 10**15 and the true number is at least that.
+    `width` has the theorem that gives the best result, its noise scale and its half-width. It is None if not even one
+    question fits. If `capped` is True, the search stopped at 10**15 and the true number is at least that large.
 
     Examples
     --------
@@ -171,12 +173,15 @@ class Plan:
 
     @property
     def method(self) -> str | None:
-        """The theorem behind the number."""
+        """The name of the theorem behind the number."""
         return None if self.width is None else self.width.method
 
     @property
     def sigma(self) -> float | None:
-        """The noise scale to use; of scheduled noise the first and largest, `width.schedule` holds all."""
+        """The noise scale to use. If the scale changes from question to question, it is the first and largest one.
+
+        `width.schedule` has all scales.
+        """
         return None if self.width is None else self.width.sigma
 
     def __str__(self) -> str:
@@ -186,7 +191,7 @@ class Plan:
         return f"{self.value}{more}: {self.width}; assumes {self.width.assumption}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data: the number, the winning theorem, and everything about its width."""
+        """Return plain data: the number, the theorem behind it, and all fields of its width."""
         plain: dict[str, Any] = {"value": self.value, "winner": self.method, "capped": self.capped}
         if self.width is None:
             return plain | {"sigma": None, "certified": True}
@@ -209,7 +214,7 @@ def max_questions(
     noise: Noise = "gaussian",
     rows: RowLaw = "identical",
 ) -> Plan:
-    """The largest number of questions whose width is at most `half_width`; 0 when not even one fits.
+    """Return the largest number of adaptive questions whose half-width is at most `half_width`; 0 if not even one fits.
 
     Returns
     -------
@@ -240,8 +245,8 @@ def _under(rows: RowLaw, method: Method) -> Method:
         return method
     if method in ("splitting", "jung", "bns"):
         raise InvalidParameter(
-            f"method must be one that needs no common distribution of the rows, such as 'best' or 'scheduled', where "
-            f"rows is 'independent', got {method!r}"
+            f"method is {method!r}, but with rows 'independent' it must be a method that needs no common distribution "
+            "of the rows, such as 'best' or 'scheduled'"
         )
     return "sign-comparison-independent" if method == "sign-comparison" else method
 
@@ -286,9 +291,10 @@ def required_n(
     noise: Noise = "gaussian",
     rows: RowLaw = "identical",
 ) -> Plan:
-    """The least number of rows at which the width is at most `half_width`.
+    """Return the smallest number of rows at which `k` adaptive means have at most the given half-width.
 
-    Explicit for posterior-shift (`omega kappa sqrt(k)/tau^2`), scheduled and splitting; a search on `n` otherwise.
+    The methods "posterior-shift", "scheduled" and "splitting" have a closed form (`omega kappa sqrt(k)/tau^2` for
+    "posterior-shift" with half-width `tau`). For every other method the function searches over `n`.
 
     Returns
     -------
@@ -329,7 +335,7 @@ def required_n(
         # the last n that is too small, and one more
         least = 1 + turning_point(lambda n: _spare(width(n, k, beta, noise).half_width, half_width), start, LIMIT)
     if least > LIMIT:
-        raise InvalidParameter(f"half_width must be reachable with at most 10**15 rows, got {half_width}")
+        raise InvalidParameter(f"half_width is {half_width}, which 10**15 rows do not reach; give a larger half_width")
     return Plan(least, width(least, k, beta, noise))
 
 

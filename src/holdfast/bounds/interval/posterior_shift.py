@@ -206,30 +206,33 @@ def posterior_shift(
     sigma: Annotated[LaplaceScale, "The standard deviation of the noise, fixed in advance; the best one if left out."]
     | None = None,
 ) -> Width:
-    """Half-width of `k` adaptive means answered with Gaussian noise of one deviation.
+    """Half-width of `k` adaptive means answered with Gaussian noise of one standard deviation (Theorem A).
 
-    **Theorem A** (ours, reviewed). Rows independent (not necessarily alike), questions `phi_j` with values in [0,1]
-    chosen from earlier answers and coins independent of rows and noise, answers `phi_j(X) + sigma Z_j` with fresh
-    normals. For every `beta` in (0, 1), with probability at least `1 - beta`, for all `j <= k` at once::
+    The rows must be independent, but need not have the same distribution. Each question is a mean of values in [0, 1]
+    and may be chosen from the earlier answers. The answer to question `j` is `a_j = phi_j(X) + sigma Z_j`, the mean
+    over the rows plus fresh normal noise. With probability at least `1 - beta`, for all `j <= k` at once::
 
         |a_j - phi_j(D)| <= sigma omega + kappa sqrt(k) / (4 n sigma),
 
-    `omega = ES_beta(max_{j<=k} |Z_j|)` and `kappa^2 = ES_beta(Z^2)`, with `ES_beta` the mean of the worst `beta` part.
-    The least value is `sqrt(omega kappa sqrt(k)/n)`, at `sigma = sqrt(sqrt(k) kappa/(4 n omega))`.
+    where `phi_j(D)` is the population mean, `omega = ES_beta(max_{j<=k} |Z_j|)`, `kappa^2 = ES_beta(Z^2)`, and
+    `ES_beta` (expected shortfall) is the mean of the worst `beta` part. The smallest half-width is `sqrt(omega kappa
+    sqrt(k)/n)`, at `sigma = sqrt(sqrt(k) kappa/(4 n omega))`.
 
-    *Why.* Take conditional expectations given the transcript: the error is `sigma E[Z_j|a]` plus the average over rows
-    of how far a row's posterior mean of `phi_j` is from the prior's. The first has shortfall at most `omega`.
-    For the second, tell an observer every other row; in his posterior the squared Hellinger-type distance `S` is
-    dominated in convex order by `V Z^2`, `V = k/(16 n^2 sigma^2)`, and the total variation is at most `sqrt(S)`.
-    Expected shortfall is subadditive, does not grow under conditional expectations, and bounds the quantile.
-
-    Clipping answers to [0,1] keeps the guarantee; rounding a released answer to a grid adds half a step. Fewer than
-    `k` questions are covered. Not covered: dependent rows, other noise, `k` or `sigma` changed after looking.
+    Clipping answers to [0, 1] keeps the guarantee. Rounding an answer to a grid adds half a grid step. The guarantee
+    also covers fewer than `k` questions. It does not cover dependent rows, other noise, or a `k` or `sigma` that is
+    changed after an answer was seen.
 
     Returns
     -------
     Width
         Time: tens of microseconds.
+
+    Notes
+    -----
+    Theorem A is ours and was reviewed. Questions may also use coins that are independent of rows and noise.
+
+    `omega = ES_beta(max_{j<=k} |Z_j|)` and `kappa^2 = ES_beta(Z^2)`, with `ES_beta` the mean of the worst `beta` part.
+    The least value is `sqrt(omega kappa sqrt(k)/n)`, at `sigma = sqrt(sqrt(k) kappa/(4 n omega))`.
 
     Examples
     --------
@@ -270,7 +273,7 @@ def posterior_shift_rows(questions: int, half_width: float, beta: float) -> int:
     half_width = arguments.real("half_width", half_width, at_least=1e-50, at_most=1e50)
     needed = normal_shortfall(questions, beta) * square_shortfall(beta) * math.sqrt(questions) / half_width**2
     if not needed < MOST / 2:
-        raise InvalidParameter(f"half_width must be large enough for fewer than 10**18 rows, got {half_width}")
+        raise InvalidParameter(f"half_width is {half_width}, which 10**18 rows do not reach; give a larger half_width")
     n = max(1, math.floor(needed))
     while posterior_shift(n, questions, beta).half_width > half_width:
         n += max(1, math.floor(n * 1e-15))
@@ -278,12 +281,18 @@ def posterior_shift_rows(questions: int, half_width: float, beta: float) -> int:
 
 
 def shift_bound(horizon: float, beta: float) -> float:
-    """`kappa sqrt(V)`: how far the transcript can have moved the expected mean of any question chosen after it.
+    """Return how far the answers can have moved the expected mean of any question that is chosen after them: `kappa
+    sqrt(V)`.
 
-    Noise scales may be chosen adaptively as long as `sum_j r_j^2/(16 n^2 sigma_j^2) <= V`, `V` fixed in advance and
-    `r_j` the length of an interval known beforehand to hold the values of question `j`. Then for any [0,1] question
-    chosen after the transcript `a`, `P(|E[q(X)|a] - q(D)| > kappa sqrt(V)) <= beta`. This is about the conditional
-    mean, not about a released answer; see `filtered_width` for those. Derived, reviewed.
+    The noise scales `sigma_j` may be chosen adaptively as long as `sum_j r_j^2/(16 n^2 sigma_j^2) <= V`. `V = horizon`
+    is fixed in advance, and `r_j` is the length of an interval that is known beforehand to contain the values of
+    question `j`. Then for any [0, 1] question `q` chosen after the transcript `a`, `P(|E[q(X)|a] - q(D)| > kappa
+    sqrt(V)) <= beta`. This is about the conditional mean, not about a released answer. For released answers use
+    `filtered_width`.
+
+    Notes
+    -----
+    Derived, reviewed.
 
     Examples
     --------
@@ -295,10 +304,15 @@ def shift_bound(horizon: float, beta: float) -> float:
 
 
 def filtered_width(questions: int, beta: float, largest_sigma: float, horizon: float) -> float:
-    """Half-width when noise scales are chosen adaptively under caps fixed in advance.
+    """Half-width of adaptive means when the noise scales are chosen adaptively within limits fixed in advance.
 
-    At most `questions` answers, every `sigma_j <= largest_sigma`, and `sum_j 1/(16 n^2 sigma_j^2) <= horizon`: then
-    with probability `1 - beta` all errors are at most `largest_sigma omega + kappa sqrt(horizon)`. Derived, reviewed.
+    The limits are: at most `questions` answers, every `sigma_j <= largest_sigma`, and `sum_j 1/(16 n^2 sigma_j^2) <=
+    horizon`. Then with probability `1 - beta` all errors are at most `largest_sigma omega + kappa sqrt(horizon)`, with
+    `omega` and `kappa` of `posterior_shift`.
+
+    Notes
+    -----
+    Derived, reviewed.
 
     Examples
     --------
@@ -324,9 +338,10 @@ _COARSE = 24
 
 @dataclass(frozen=True)
 class Schedule:
-    """Noise scales for `questions` answers, as runs of equal scales: `counts[i]` answers at `scales[i]`.
+    """The noise scales for `questions` answers, stored as runs of equal scales: `counts[i]` answers with the scale
+    `scales[i]`.
 
-    `boundary` is None when constant noise (Theorem A) is as good, which happens for very few questions.
+    `boundary` is None if constant noise (Theorem A) is as good. This happens only for very few questions.
 
     Examples
     --------
@@ -345,16 +360,18 @@ class Schedule:
         return tuple(itertools.accumulate(self.counts))
 
     def sigma(self, question: int) -> float:
-        """Return the standard deviation for question number `question`, counted from 1."""
+        """Return the standard deviation of the noise for question number `question`, counted from 1."""
         question = arguments.whole("question", question, at_least=1, at_most=self._ends[-1])
         return self.scales[bisect.bisect_left(self._ends, question)]
 
     def sigmas(self) -> NDArray[np.float64]:
-        """Return all scales in order, one per question."""
+        """Return the scales of all questions in order, one for each question."""
         return np.repeat(np.asarray(self.scales), self.counts)
 
     def summary(self) -> dict[str, Any]:
-        """First, middle and last scale, and the four free numbers in units of the half-width."""
+        """Return the first, the middle and the last scale, and the schedule's four free parameters in units of the
+        half-width.
+        """
         last = self._ends[-1]
         plain: dict[str, Any] = {
             "first": self.scales[0],
@@ -373,7 +390,7 @@ class Schedule:
         return plain
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; the runs are exact, so a schedule can be stored and replayed."""
+        """Return plain data. The runs of scales are exact, so a schedule can be stored and replayed."""
         return self.summary() | {"counts": list(self.counts), "scales": list(self.scales)}
 
 
@@ -404,26 +421,31 @@ def scheduled(
         ),
     ] = CELLS,
 ) -> Width:
-    """Half-width of `k` adaptive means whose noise falls from question to question, below Theorem A.
+    """Half-width of `k` adaptive means whose noise scale falls from question to question (Theorem B).
 
-    **Theorem B** (ours, reviewed). Fix `V`, `c_w`, `h` in (0,1) and `z`. In units of the half-width let
-    `sigma(v) = min_{0 <= x <= x1(v)} (1 - x)/(c_w + (1 - U_v(x))/lam)` (see `boundary`). Answer question `j` with
-    `sigma_j <= sigma(v_j)`, `v_j = v_{j-1} + 1/(16 n^2 sigma_j^2)`, and refuse where `sigma(v_j)` is 0. Then with
-    probability at least `1 - beta` every answer is within the half-width. *Why*: stop at the first bad answer; a bad
-    answer forces `lam (w - c_w)_+ + U_v(x) >= 1` with `w` the conditional mean of the largest noise and `x^2` the
-    mean of the rows' Hellinger-type distances; the first term has mean `h beta`, the second is a supermartingale that
-    starts at `(1-h) beta`.
-
-    The width is `const(k, beta)/sqrt(n)`, so one schedule per (k, beta) is computed and kept. The gain over constant
-    noise grows with `k`: at `beta` 0.05 it is 1% for 2 questions, 9% for 10 and 12% for 1000. `sigma(v)` falls in
-    `v`; it is tabulated on `cells` cells and each answer uses the value at the right end of its cell, shaved by 1e-9.
-    Where constant noise is as good, and for `beta` below 1e-9, the constant schedule is returned.
+    The half-width is `const(k, beta)/sqrt(n)` and smaller than that of constant noise (Theorem A). At `beta` 0.05 the
+    gain is 1% for 2 questions, 9% for 10 and 12% for 1000. With probability at least `1 - beta` every answer is within
+    the half-width. One schedule for each pair of `k` and `beta` is computed and kept. Where constant noise is as good,
+    and for `beta` below 1e-9, the constant schedule is returned.
 
     Returns
     -------
     Width
         With `schedule` set. Time: about 0.3 s for a new (questions, beta), whatever the number of questions;
         microseconds after that.
+
+    Notes
+    -----
+    **Theorem B** (ours, reviewed). Fix `V`, `c_w`, `h` in (0,1) and `z`. In units of the half-width let `sigma(v) =
+    min_{0 <= x <= x1(v)} (1 - x)/(c_w + (1 - U_v(x))/lam)` (see `boundary`). Answer question `j` with `sigma_j <=
+    sigma(v_j)`, `v_j = v_{j-1} + 1/(16 n^2 sigma_j^2)`, and refuse where `sigma(v_j)` is 0. Then with probability at
+    least `1 - beta` every answer is within the half-width. *Why*: stop at the first bad answer; a bad answer forces
+    `lam (w - c_w)_+ + U_v(x) >= 1` with `w` the conditional mean of the largest noise and `x^2` the mean of the
+    rows' Hellinger-type distances; the first term has mean `h beta`, the second is a supermartingale that starts at
+    `(1-h) beta`.
+
+    `sigma(v)` falls in `v`; it is tabulated on `cells` cells and each answer uses the value at the right end of its
+    cell, shaved by 1e-9.
 
     Examples
     --------
@@ -437,7 +459,7 @@ def scheduled(
     gaussian_only("interval.scheduled", noise)
     free = None if parameters is None else parameters
     if free is not None and (len(free) != 4 or free[2] >= 1):
-        raise InvalidParameter("parameters must be a list of four numbers V, c_w, h, z with h below 1")
+        raise InvalidParameter("parameters must be a list of four numbers V, c_w, h and z, with h below 1")
     boundary, step, counts, shape = _normalised(questions, beta, free, cells)
     scales: tuple[float, ...]
     if boundary is None:
@@ -475,7 +497,7 @@ def scheduled_rows(questions: int, half_width: float, beta: float) -> int:
     half_width = arguments.real("half_width", half_width, at_least=1e-50, at_most=1e50)
     needed = (scheduled(1, questions, beta).half_width / half_width) ** 2
     if not needed < MOST / 2:
-        raise InvalidParameter(f"half_width must be large enough for fewer than 10**18 rows, got {half_width}")
+        raise InvalidParameter(f"half_width is {half_width}, which 10**18 rows do not reach; give a larger half_width")
     n = max(1, math.floor(needed * (1 - 1e-12)))
     while scheduled(n, questions, beta).half_width > half_width:
         n += max(1, math.floor(n * 1e-15))
@@ -493,13 +515,15 @@ def _normalised(
     none = (None, 0.0, (), ())
     if beta < LEAST_BETA:
         if parameters is not None:
-            raise InvalidParameter(f"beta must be a number in [{LEAST_BETA:g}, 1) with parameters, got {beta}")
+            raise InvalidParameter(
+                f"beta must be a number in [{LEAST_BETA:g}, 1) where parameters are given, got {beta}"
+            )
         return none
     boundary = Boundary(questions, beta, *(parameters or _tune(questions, beta)))
     if not boundary.usable:
         if parameters is not None:
             raise InvalidParameter(
-                "parameters must be of moderate size: with these V, c_w, h, z the computation overflows"
+                "the computation overflows with these parameters V, c_w, h and z; give numbers that are less extreme"
             )
         return none
     ends = np.linspace(0.0, boundary.horizon, cells + 1)[1:]
@@ -507,7 +531,7 @@ def _normalised(
     area = float(np.sum(shape**2)) * boundary.horizon / cells
     if area <= 0:
         if parameters is not None:
-            raise InvalidParameter("parameters must allow at least one question, and these allow none")
+            raise InvalidParameter("these parameters allow no question at all; give parameters that allow at least one")
         return none
     rows = [(float(g), float(s)) for g, s in zip(ends, shape, strict=True) if s > 0]
     high = area / questions
@@ -597,11 +621,19 @@ def low_sensitivity(
     ],
     method: Literal["best", "scheduled", "posterior-shift", "russo-zou-kl"] = "best",
 ) -> Width:
-    """Half-width of `k` adaptively chosen statistics `q_j(X)` of sensitivity `c`, against `E q_j(X')` on fresh rows.
+    """Half-width of `k` adaptively chosen statistics that are not means, answered with Gaussian noise.
 
-    **Statement** (ours). Take the width and the noise of `k` means and multiply both by `n c`. A mean of [0,1] values
-    has `c = 1/n` and gets its own width back.
+    The statistics have sensitivity `c`: replacing one row moves each of them by at most `c`. The target of the answer
+    `q_j(X)` is `E q_j(X')`, the expected value of the statistic on fresh rows. The width and the noise are those of `k`
+    means, both multiplied by `n c`. A mean of [0, 1] values has `c = 1/n`, so it gets its own width back.
 
+    Returns
+    -------
+    Width
+        In the statistics' own unit; `clip` is never needed. Time: as for means.
+
+    Notes
+    -----
     **Proof.** Given the transcript `a`, `a_j - E q_j(X') = sigma E[Z_j|a] + (E[q_j(X)|a] - E q_j(X'))`. Replace the
     rows of `X` by those of a fresh `X'` one by one. The step at row `i`, given `a`, the fresh rows before `i` and the
     rows after it, compares the means of one function `h(x) = q_j(X'_{<i}, x, X_{>i})`, whose values lie in an interval
@@ -613,11 +645,6 @@ def low_sensitivity(
     c`.
 
     For *russo-zou-kl*: the same information bound, and McDiarmid's inequality where Hoeffding's stood.
-
-    Returns
-    -------
-    Width
-        In the statistics' own unit; `clip` is never needed. Time: as for means.
 
     Examples
     --------
@@ -689,8 +716,14 @@ def discrete_noise_cost(
     sigma: Annotated[LaplaceScale, "The smallest parameter of the discrete Gaussian in the run."],
     grid: Annotated[float, Domain("The step of the grid.", at_least=1e-100, at_most=1e50, typical=1e-09)],
 ) -> GridCost:
-    """Return the additions `k b` to `beta` and `grid/2` to the half-width, `b = (g/s)^2 (0.0404 + 0.063 g/s)`.
+    """Return what discrete Gaussian noise on a grid adds to the failure probability and to the half-width.
 
+    The interval theorems are proved for continuous normal noise, but the mechanisms add discrete normal noise. For `k`
+    answers the addition to `beta` is `k b`, and the addition to the half-width is `grid/2`, with `b = (g/s)^2 (0.0404 +
+    0.063 g/s)`, grid step `g` and noise parameter `s`.
+
+    Notes
+    -----
     The posterior-shift theorems are proved for continuous normal noise, mechanisms add discrete normal noise. Let the
     exact mean be a multiple of the grid step `g` (values are rounded row by row). Then rounding the ideal answer to the
     grid adds the *rounded* normal to the mean; it is post-processing and moves an answer by at most `g/2`. The rounded

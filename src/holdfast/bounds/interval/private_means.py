@@ -43,8 +43,8 @@ _LEAST, _LARGEST = 1e-6, 1e6
 def total_mu(width: Width) -> float:
     """Return the Gaussian differential privacy of all answers of a plan together, for replacing one row; rounded up.
 
-    Replacing one row moves a mean by at most `1/n`, so an answer with noise `sigma` is `1/(n sigma)`-GDP, and the
-    squares add up, whatever was asked because of earlier answers.
+    Replacing one row moves a mean by at most `1/n`, so an answer with noise `sigma` is `1/(n sigma)`-GDP. The squares
+    of these numbers add up over the answers, even if questions depend on earlier answers.
 
     Examples
     --------
@@ -89,22 +89,27 @@ def private_means(
 ) -> Width:
     """Half-width of `k` adaptive means of `n` rows whose answers together are at most `mu`-GDP.
 
-    Gaussian noise makes an answer private already: with scales `sigma_j` all answers together are `mu`-GDP for
-    replacing one row, `mu^2 = sum_j 1/(n sigma_j)^2`. With constant noise `sigma = sqrt(k)/(n mu)` Theorem A reads::
+    Gaussian noise already makes an answer private. With scales `sigma_j` all answers together are `mu`-GDP for
+    replacing one row, where `mu^2 = sum_j 1/(n sigma_j)^2`. With constant noise `sigma = sqrt(k)/(n mu)` Theorem A
+    gives::
 
-        tau = sigma omega + kappa mu / 4,
+        tau = sigma omega + kappa mu / 4.
 
-    the noise of the answers and the shift of the rows' posterior. Theorems B and D certify falling schedules of the
-    same total; D is narrower from some hundreds of rows on. The cap is a ceiling: where the narrowest plan of all
-    spends less than `mu`, it is that plan, since spending more would only widen the intervals. Below, the plans are
-    Theorem A, Theorem B with a shorter horizon, and Theorem D with the free plan's schedule and six power schedules,
-    each scaled until it costs the cap, or .8, .85, .9 or .95 of it. So a looser cap does not make an interval wider,
-    but for a relative 2e-3. Which plan wins depends on the arguments alone, so choosing costs nothing.
+    The first term is the noise of the answers. The second term is how far the answers can move the rows' posterior.
+    `mu` is an upper limit: if the plan with the smallest half-width spends less than `mu`, the result is that plan. So
+    a larger `mu` does not make an interval wider, except by a relative 2e-3. Which plan is chosen depends on the
+    arguments alone, so choosing costs nothing.
 
     Returns
     -------
     Width
         The winner's. `tuning["mu"]` is what all answers together cost, at most the cap. Time: as `sign_comparison`.
+
+    Notes
+    -----
+    Theorems B and D certify falling schedules of the same total; D is narrower from some hundreds of rows on. Below
+    the cap, the plans are Theorem A, Theorem B with a shorter horizon, and Theorem D with the free plan's schedule
+    and six power schedules, each scaled until it costs the cap, or .8, .85, .9 or .95 of it.
 
     Examples
     --------

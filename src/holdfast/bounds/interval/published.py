@@ -67,8 +67,19 @@ def dfh(
     noise: Noise = "gaussian",
     method: Annotated[Literal["best", "paper"], "'best' is the corrected program; 'paper' is as printed."] = "best",
 ) -> Width:
-    """Half-width from the transfer theorem of 2015: of historical interest, never the smallest.
+    """Half-width of `k` adaptive means from the transfer theorem of 2015. It is of historical interest and never the
+    smallest.
 
+    With `method="paper"` the result is the published number for Gaussian noise. It is smaller, not proved and not
+    certified. For Laplace noise both methods agree.
+
+    Returns
+    -------
+    Width
+        Time: about 0.1 ms.
+
+    Notes
+    -----
     *Transfer.* An (eps, delta)-private choice of a mean with `tau >= sqrt((48/n) ln(4/beta))`, `eps <= tau/4` and
     `delta = exp(-4 ln(8/beta)/tau)` has `P[|phi(D) - phi(X)| >= tau] <= beta` (thesis, Theorem 3.2.1).
     *Program for k questions* (put tau/2 and beta/(2k); the other half of tau and of beta pays for noise): the least
@@ -80,12 +91,7 @@ def dfh(
       `tau >= 8 (k r + 2 sqrt(k r (ln sqrt(pi k r) + 8 ln(16k/beta)/tau)))`.
 
     The thesis prints the last line without the 8 before `ln(16k/beta)/tau`; the transfer theorem at (tau/2, beta/(2k))
-    needs it. `method="paper"` gives that smaller, unproved number, not certified. For Laplace noise both methods agree.
-
-    Returns
-    -------
-    Width
-        Time: about 0.1 ms.
+    needs it.
 
     Examples
     --------
@@ -174,24 +180,30 @@ def jung(
     noise: Noise = "gaussian",
     method: Literal["best", "exact", "paper"] = "best",
 ) -> Width:
-    """Half-width `sigma q + gap(eps) + excess`, least over noise scale, privacy level and sample failure.
+    """Half-width of `k` adaptive means from privacy, by the posterior sensitivity of Jung and others.
 
-    Write `a - q(D) = (a - E[q(X)|w]) + (E[q(X)|w] - q(D))`. All k noises are within `sigma q` with probability
-    `1 - b`; given the transcript the first bracket is then at most `sigma q + c` except with probability `b/c`
-    (Markov, answers clipped so that no error exceeds 1). The second is the posterior gap of `posterior_gap`. The best
-    `c` and `d` give
+    It is `sigma q + gap(eps) + excess`, the smallest over the noise scale `sigma`, the privacy level `eps` and the
+    failure probability `b` of the sample. `q(b)` bounds the largest of the `k` noises except with probability `b`. The
+    method selects the other two terms:
 
-    - *best*: `sigma q(b) + tanh(eps/4) + (sqrt(b) + sqrt(delta))^2 / beta`;
+    - *best*: `sigma q(b) + tanh(eps/4) + (sqrt(b) + sqrt(delta))^2 / beta`.
     - *exact*: `sigma q(b) + e^eps - 1 + (sqrt(b) + sqrt(2 delta))^2 / beta`, the published transfer theorem with the
-      exact privacy curve;
+      exact privacy curve.
     - *paper*: the same with the thesis's zCDP conversion of epsilon.
-
-    The published statement was re-proved; its constants are quoted from secondary sources.
 
     Returns
     -------
     Width
         With `clip` True. Time: tens of ms.
+
+    Notes
+    -----
+    Write `a - q(D) = (a - E[q(X)|w]) + (E[q(X)|w] - q(D))`. All k noises are within `sigma q` with probability `1 -
+    b`; given the transcript the first bracket is then at most `sigma q + c` except with probability `b/c` (Markov,
+    answers clipped so that no error exceeds 1). The second is the posterior gap of `posterior_gap`. The best `c` and
+    `d` give *best*.
+
+    The published statement was re-proved; its constants are quoted from secondary sources.
 
     Examples
     --------
@@ -260,31 +272,36 @@ def bns(
     noise: Noise = "gaussian",
     method: Literal["best", "optimised", "paper"] = "best",
 ) -> Width:
-    """Half-width `[sigma q + ...] / (1 - (1-beta)^s)` of the extended monitor.
+    """Half-width of `k` adaptive means from privacy, by the extended monitor over `s` copies of the data.
 
-    Run the whole interaction on `s` independent copies and take the worst error of all. If one run fails with
-    probability above `beta`, this worst error has mean above `tau (1 - (1-beta)^s)`. Its mean is also at most the
-    sample error plus the gap that privacy allows, so for every whole `s >= 1`, every sample failure `b` and every
-    (eps, delta) of the run:
+    It is `[sigma q + ...] / (1 - (1-beta)^s)`, the smallest over the free numbers. The method selects the numerator:
 
-    - *paper*, (A.1) with `s = floor(1/beta)`, `b = delta/2`: the numerator is `e^eps - 1 + 2 s delta` plus
-      `ln(2k/delta)/(n e)` for Laplace noise of scale `1/(n e)` with
-      `eps = k e tanh(e/2) + e sqrt(2 k ln(1/delta))`, or plus `sqrt(ln(4k/delta)/r)/n` for Gaussian noise of
-      deviation `1/(n sqrt(2r))` with `eps = k r + 2 sqrt(k r ln(sqrt(pi k r)/delta))`. The thesis's main text
-      prints other logarithms, which are too small; only the appendix form is offered.
-    - *optimised*: numerator `sigma q(b) + 2 s b + e^eps - 1 + s delta`, with `s`, `b`, `sigma` and the point of the
-      exact privacy curve all free, and still the sub-Gaussian `q(b) = sqrt(2 ln(2k/b))`.
-    - *best*: numerator `sigma q(b) + s b + tanh(eps/4) + s delta`, with the exact tail of one normal in `q`.
-
-    *Why the last holds* (re-derived): with clipped answers a failed sample costs at most 1, once, hence `s b`. For the
-    gap, apply (*) of `posterior_sensitivity.posterior_gap` to each copy `t` and the transcripts that pick it, keeping
-    those whose gap exceeds `u = tanh(eps/4)` by some `e_w > 0`. Summed over copies,
-    `(1 - tanh(eps/2)) sum P(w) e_w <= s (1 - tanh(eps/2)) delta`, so the mean gap is at most `u + s delta`.
+    - *paper*: that of (A.1) in the thesis, with `s = floor(1/beta)`.
+    - *optimised*: `sigma q(b) + 2 s b + e^eps - 1 + s delta`, with `s`, `b`, `sigma` and the point of the exact privacy
+      curve all free, and with the sub-Gaussian `q(b) = sqrt(2 ln(2k/b))`.
+    - *best*: `sigma q(b) + s b + tanh(eps/4) + s delta`, with the exact tail of one normal in `q`.
 
     Returns
     -------
     Width
         With `clip` True. Time: a few tenths of a second; "paper" tens of ms.
+
+    Notes
+    -----
+    Run the whole interaction on `s` independent copies and take the worst error of all. If one run fails with
+    probability above `beta`, this worst error has mean above `tau (1 - (1-beta)^s)`. Its mean is also at most the
+    sample error plus the gap that privacy allows, so the bound holds for every whole `s >= 1`, every sample failure
+    `b` and every (eps, delta) of the run.
+
+    *paper*, (A.1) with `b = delta/2`: the numerator is `e^eps - 1 + 2 s delta` plus `ln(2k/delta)/(n e)` for Laplace
+    noise of scale `1/(n e)` with `eps = k e tanh(e/2) + e sqrt(2 k ln(1/delta))`, or plus `sqrt(ln(4k/delta)/r)/n` for
+    Gaussian noise of deviation `1/(n sqrt(2r))` with `eps = k r + 2 sqrt(k r ln(sqrt(pi k r)/delta))`. The thesis's
+    main text prints other logarithms, which are too small; only the appendix form is offered.
+
+    *Why the last holds* (re-derived): with clipped answers a failed sample costs at most 1, once, hence `s b`. For the
+    gap, apply (*) of `posterior_sensitivity.posterior_gap` to each copy `t` and the transcripts that pick it, keeping
+    those whose gap exceeds `u = tanh(eps/4)` by some `e_w > 0`. Summed over copies, `(1 - tanh(eps/2)) sum P(w) e_w <=
+    s (1 - tanh(eps/2)) delta`, so the mean gap is at most `u + s delta`.
 
     Examples
     --------

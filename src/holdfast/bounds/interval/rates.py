@@ -318,7 +318,7 @@ def _least(excess: Callable[[Array], Array], start: Array, floor: float) -> Arra
 
 
 def rate_plan(n: int, questions: int, beta: float, rate: float) -> RatePlan:
-    """The plan whose interval for an answer at `rate <= 1/2` is about the shortest.
+    """Return the plan whose interval is about the shortest for an answer at `rate`, which must be at most 1/2.
 
     Examples
     --------
@@ -382,16 +382,21 @@ def sign_comparison_rates(
     ],
     noise: GaussianNoise = "gaussian",
 ) -> Width:
-    """How far the interval of an answer reaches when all answers are at `rate`, on the side where it reaches furthest.
+    """Half-width of the longer side of the interval when all answers are means at `rate`.
 
-    **Theorem D'** (ours). A question of rate `p` has deviation at most `sqrt(p (1 - p))`, moves the signs less and is
-    moved less by them. Its own half-width is `w_j(p)`; the interval of an answer holds every `p` within its own
-    `w_j(p)`, so it is longer on the side of 1/2. `tuning` has both ends and `w_j` at the rate.
+    **Theorem D'** (ours). A question whose population mean (its rate) is `p` has a standard deviation of at most
+    `sqrt(p (1 - p))`, so its half-width `w_j(p)` is smaller the nearer `p` is to 0 or 1. The interval of an answer
+    contains every rate `p` within its own `w_j(p)` of the answer. Therefore the interval is longer on the side of 1/2.
+    `tuning` has both ends and `w_j` at the rate.
 
     Returns
     -------
     Width
         With `schedule` set. Time: about a second for new arguments.
+
+    Notes
+    -----
+    A question of such a rate moves the signs of the proof less, and is moved less by them.
 
     Examples
     --------

@@ -28,7 +28,9 @@ _MOST_ROUNDS = 2000
 def _checked(questions: int, rounds: int) -> int:
     """The size of a round; the last one may be smaller."""
     if rounds > questions:
-        raise InvalidParameter(f"rounds must be a whole number, at most questions = {questions}, got {rounds}")
+        raise InvalidParameter(
+            f"rounds is {rounds}, but it must be a whole number that is at most the number of questions, {questions}"
+        )
     return -(-questions // rounds)
 
 
@@ -44,9 +46,10 @@ def _checked(questions: int, rounds: int) -> int:
 def splitting_rounds(
     n: Rows, questions: Questions, beta: FailureProbability, rounds: Rounds, noise: UnusedNoise = "gaussian"
 ) -> Width:
-    """Half-width of exact means when each round of questions has its own part of the rows.
+    """Half-width of exact means when each round of questions is answered from its own part of the rows.
 
-    Given the earlier parts, the questions of a round are fixed, so Hoeffding's inequality holds for each at `beta/k`.
+    Given the earlier parts, the questions of a round are fixed. So Hoeffding's inequality holds for each question with
+    failure probability `beta/k`, for `k` questions in all.
 
     Examples
     --------
@@ -56,7 +59,10 @@ def splitting_rounds(
     _checked(questions, rounds)
     part = n // rounds
     if part < 1:
-        raise InvalidParameter(f"rounds must be a whole number, at most n = {n}, for splitting, got {rounds}")
+        raise InvalidParameter(
+            f"rounds is {rounds}, but for splitting it must be a whole number that is at most the number of rows, n = "
+            f"{n}"
+        )
     return Width(
         up(math.sqrt((math.log(2 * questions) - math.log(beta)) / (2 * part)), 16),
         0.0,
@@ -91,10 +97,12 @@ def winner_only(
     ] = 20,
     noise: UnusedNoise = "gaussian",
 ) -> Width:
-    """Half-width of exact means of all `n` rows when little is shown between the rounds.
+    """Half-width of exact means of all `n` rows when the analyst sees little between the rounds, such as the winner.
 
-    Before round `t` there are at most `(c k/r)^(t-1)` transcripts, so at most `k (c k/r)^(r-1)` pairs of a transcript
-    and a question. An analyst who sees more than the winners is not covered.
+    After a round the analyst sees only the index of one question and its value as one of `c` cells. With `k` questions
+    in `r` rounds there are at most `(c k/r)^(t-1)` transcripts before round `t`, and so at most `k (c k/r)^(r-1)` pairs
+    of a transcript and a question. The width is a union bound over these pairs. An analyst who sees more is not
+    covered.
 
     Examples
     --------
@@ -133,10 +141,14 @@ def sign_comparison_rounds(
     noise: GaussianNoise = "gaussian",
     rows: RowLaw = "identical",
 ) -> Width:
-    """Half-width of noisy means of all rows when answers are seen in `r` rounds.
+    """Half-width of noisy means of all rows when the answers are seen in `r` rounds.
 
-    Question `j` of a round depends on earlier rounds only, so Theorem D is applied to their answers and to answer `j`
-    alone: `T_j`, `v_j` and the number of questions before it count earlier rounds.
+    A question of a round depends on the answers of earlier rounds only. So Theorem D is applied to those answers and to
+    the question's own answer.
+
+    Notes
+    -----
+    `T_j`, `v_j` and the number of questions before question `j` count earlier rounds.
 
     Examples
     --------
@@ -151,7 +163,9 @@ def sign_comparison_rounds(
 
 
 def best_rounds(n: int, questions: int, beta: float, rounds: int, rows: RowLaw = "identical") -> Width:
-    """The narrower of splitting by rounds, noise with rounds and the one-by-one plan; the choice reads no data.
+    """Return the smallest half-width of three plans for questions in rounds. The choice depends on no data.
+
+    The plans are splitting the rows by rounds, noise with rounds, and noise for questions asked one by one.
 
     Examples
     --------

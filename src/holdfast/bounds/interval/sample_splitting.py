@@ -31,20 +31,21 @@ def splitting(
         Literal["best", "paper"], "'best' is Hoeffding's bound; 'paper' is a binomial form that is not certified."
     ] = "best",
 ) -> Width:
-    """Half-width of exact means over disjoint parts of the sample.
+    """Half-width of exact means when each question is answered from its own part of the sample.
 
-    Part `j` is independent of the questions and answers before it, so Hoeffding's inequality holds for each question
-    as if it had been fixed, and a union bound over `k` questions gives
-    `tau = sqrt(ln(2k/beta) / (2m))`, `m = floor(n/k)`.
-
-    The thesis computes a quantile of Binomial(m, 1/2) instead. One half is not the worst case (at m = 10 a mean of
-    0.45 is missed by 0.55 with probability 3.4e-4, above the share 3.9e-5 of k = 640), so
-    `method="paper"` is not certified.
+    Part `j` is independent of the questions and answers before it. So Hoeffding's inequality holds for each question as
+    if the question had been fixed in advance. A union bound over `k` questions gives `tau = sqrt(ln(2k/beta) / (2m))`,
+    with `m = floor(n/k)` rows in each part. `method="paper"` is not certified.
 
     Returns
     -------
     Width
         With `sigma` 0 and `noise` "none". Time: microseconds; `method="paper"` tens of microseconds.
+
+    Notes
+    -----
+    The thesis computes a quantile of Binomial(m, 1/2) instead. One half is not the worst case (at m = 10 a mean of
+    0.45 is missed by 0.55 with probability 3.4e-4, above the share 3.9e-5 of k = 640).
 
     Examples
     --------
@@ -55,7 +56,10 @@ def splitting(
     """
     rows = n // questions
     if rows < 1:
-        raise InvalidParameter(f"questions must be a whole number, at most n = {n}, for splitting, got {questions}")
+        raise InvalidParameter(
+            f"questions is {questions}, but for splitting it must be a whole number that is at most the number of "
+            f"rows, n = {n}"
+        )
     if method == "paper":
         tau = _binomial(rows, beta / (2 * questions))
     else:
@@ -96,10 +100,10 @@ def _binomial(rows: int, level: float) -> float:
     unit="half-width",
 )
 def non_adaptive(n: Rows, questions: Questions, beta: FailureProbability, noise: UnusedNoise = "gaussian") -> Width:
-    """Half-width of plain empirical means for questions fixed in advance: what adaptivity costs is measured against it.
+    """Half-width of plain empirical means for questions that are fixed in advance.
 
-    Under adaptive questions it does not hold (an analyst with 640 questions on 6400 rows breaks it in every run), so
-    the result is not certified.
+    It shows what adaptivity costs: compare other half-widths with it. It does not hold for adaptive questions, so the
+    result is not certified. For example, an analyst with 640 adaptive questions on 6400 rows exceeds it in every run.
 
     Examples
     --------
@@ -133,11 +137,15 @@ def kl_width(
     p: Annotated[PValue, "The population mean."],
     beta: Annotated[FailureProbability, "The probability of the one-sided event."],
 ) -> float:
-    """How far above a population mean `p` an empirical mean lies with probability at most `beta`.
+    """Return how far above a population mean `p` an empirical mean lies with probability at most `beta`.
 
+    The width `w` solves `kl(p + w || p) = ln(1/beta)/n`. If even `w = 1 - p` has a smaller divergence, the width is `1
+    - p`. For the lower side give `1 - p` in place of `p`.
+
+    Notes
+    -----
     For values in [0, 1] the moment generating function is at most that of a 0/1 variable with the same mean, so
-    `P(mean >= p + w) <= exp(-n kl(p + w || p))`. The width solves `kl(p + w || p) = ln(1/beta)/n`; where even
-    `w = 1 - p` has a smaller divergence it is `1 - p`. For the lower side use `1 - p`.
+    `P(mean >= p + w) <= exp(-n kl(p + w || p))`.
 
     Examples
     --------

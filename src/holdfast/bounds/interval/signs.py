@@ -669,7 +669,7 @@ def certified(shape: Shape, counts: Array, scales: Array, a: float) -> SignPlan:
         if certificate.failure <= shape.beta:
             return SignPlan(shape, half_width, tuple(int(c) for c in counts), tuple(sigma.tolist()), certificate)
         half_width *= 1 + 1e-9
-    raise InvalidParameter("no half-width is certified for this schedule; try a larger beta or other parameters")
+    raise InvalidParameter("no half-width is certified for this schedule; give a larger beta or other parameters")
 
 
 @lru_cache(maxsize=256)
@@ -699,7 +699,9 @@ def sign_plan(
     if parameters is not None:
         s2 = power_scales(counts, *parameters)
         if not (float(np.min(s2)) >= LEAST_SCALE and float(np.max(s2)) <= 1 / LEAST_SCALE):
-            raise InvalidParameter("parameters must leave every n sigma^2 between 1e-6 and 1e6")
+            raise InvalidParameter(
+                "parameters must leave n sigma^2 between 1e-6 and 1e6 for every question; give other parameters"
+            )
         a, shape = min(((shape.least(counts, s2), shape) for shape in shapes), key=lambda pair: pair[0])
     else:
         a, s2, shape = (power_search if schedule == "power" else _searched)(shapes, counts)
@@ -797,8 +799,20 @@ def sign_comparison(
     excess: _EXCESS | None = None,
     comparison: _COMPARISON = "rate",
 ) -> Width:
-    """Half-width of `k` adaptive means with scheduled Gaussian noise, by following the whole sample's posterior.
+    """Half-width of `k` adaptive means answered with scheduled Gaussian noise, from Theorem D.
 
+    The rows must be independent and identically distributed. Each question is a mean of values in [0, 1] and may be
+    chosen from the earlier answers. With probability at least `1 - beta` every answer is within the half-width of its
+    population mean. The certificate is computed for every question at the very noise scales that are used.
+    `schedule.scales` has the scales, and `tuning["mu"]` is the Gaussian differential privacy of all answers together.
+
+    Returns
+    -------
+    Width
+        With `schedule` set. Time: about a second for a new (n, questions, beta), whatever the number of questions.
+
+    Notes
+    -----
     **Theorem D** (ours). Rows i.i.d., questions `phi_j` with values in [0,1] chosen from earlier answers and coins,
     answers `phi_j(X) + sigma_j Z_j`. With the constants of docs/papers/adaptive-widths.md the probability that some
     answer is off by more than `tau` is at most::
@@ -811,13 +825,7 @@ def sign_comparison(
     replaced by normals in the likelihood of the answers at the price `e^delta`. For normals the posterior is normal,
     and `N = (1-theta)^{n/2} E[exp(theta |s|^2/2) | answers]` has mean 1, which bounds how far it can have moved.
 
-    The certificate is evaluated for every question and level on the very scales that are used; the search only decides
-    which schedule is tried. `schedule.scales` and `tuning["mu"]` (privacy of all answers together) come with it.
-
-    Returns
-    -------
-    Width
-        With `schedule` set. Time: about a second for a new (n, questions, beta), whatever the number of questions.
+    The certificate is evaluated for every question and level; the search only decides which schedule is tried.
 
     Examples
     --------
@@ -851,17 +859,21 @@ def sign_comparison_independent(
     excess: _EXCESS | None = None,
     comparison: _COMPARISON = "rate",
 ) -> Width:
-    """Half-width of `k` adaptive means when rows are independent and each may have its own distribution.
+    """Half-width of `k` adaptive means when rows are independent and each row may have its own distribution.
 
-    The truth of a question is then the average of its means under the rows' distributions. As `sign_comparison`, with
-    three changes: the deviation that is followed is `V_j = (1/n) sum_i q_i (phi_j(X_i) - p_i)`, `q_i = 1 - 2 p_i`, in
-    place of `U_j`; `g_m = min(2, 1 + 2 u_m + eps_c)`; and Berry and Esseen's constant is that of summands of different
-    distributions.
+    The population value of a question is the average of its means under the rows' distributions. The theorem is that of
+    `sign_comparison`, adapted to such rows.
 
     Returns
     -------
     Width
         With `schedule` set. Time: as `sign_comparison`.
+
+    Notes
+    -----
+    There are three changes: the deviation that is followed is `V_j = (1/n) sum_i q_i (phi_j(X_i) - p_i)`, `q_i = 1 -
+    2 p_i`, in place of `U_j`; `g_m = min(2, 1 + 2 u_m + eps_c)`; and Berry and Esseen's constant is that of summands
+    of different distributions.
 
     Examples
     --------
@@ -884,7 +896,7 @@ def _sign_width(
 ) -> Width:
     free = None if parameters is None else tuple(parameters)
     if free is not None and (len(free) != 3 or free[0] <= 0 or free[1] <= 0):
-        raise InvalidParameter("parameters must be a list of three numbers s2_1, f, a with the first two above 0")
+        raise InvalidParameter("parameters must be a list of three numbers s2_1, f and a, with the first two above 0")
     plan = sign_plan(n, questions, beta, rows, schedule, free, excess, comparison)
     name = "interval.sign-comparison" + ("" if rows == "identical" else "-independent")
     return sign_width(plan, name, schedule if free is None else "power")

@@ -166,9 +166,10 @@ ASSUMPTION = (
 
 
 def small_variance_plan(n: int, questions: int, beta: float, deviation: float) -> SmallVariance:
-    """The plan of `small_variance`, with everything a method needs. The horizon holds `questions` narrow questions.
+    """Return the plan of `small_variance` with everything that a method needs to run it.
 
-    It also holds the worst case of one more: a question is admitted before its variance is known.
+    The plan's variance budget has room for `questions` questions of small variance. It also has room for one more
+    question in the worst case, because a question is admitted before its variance is known.
 
     Examples
     --------
@@ -222,20 +223,22 @@ def small_variance(
     ],
     noise: GaussianNoise = "gaussian",
 ) -> Width:
-    """Half-width of `k` adaptive means of functions whose standard deviation under the population is at most `s`.
+    """Half-width of `k` adaptive means of functions whose standard deviation in the population is at most `s`.
 
-    A 0/1 question of mean `p` has `s = sqrt(p (1 - p))`: 0.22 for an error rate of 5%. The width is about `2 s` times
-    that of `interval.posterior-shift`, plus terms of higher order. `SmallVarianceAnswers` needs no promise about the
-    variance: it reads a bound on it off each answer and charges what that question can have cost.
-
-    **Theorem C** (ours; proof in docs/posterior-shift.md). Rows i.i.d., questions of deviation at most `s`, constant
-    noise `sigma`, `V = k s^2/(4 n^2 sigma^2)`, `b1 + b2 = beta`. With probability at least `1 - beta`, every answer is
-    within `sigma ES_b1(W) + 2 s K + K^2`, `K^2` a bound on `ES_b2(Y)` (`hellinger_shortfall`).
+    A 0/1 question of mean `p` has `s = sqrt(p (1 - p))`, for example 0.22 for an error rate of 5%. The width is about
+    `2 s` times that of `interval.posterior-shift`, plus terms of higher order. `SmallVarianceAnswers` needs no declared
+    variance: it reads a bound on the variance off each answer and charges the most that the question can have cost.
 
     Returns
     -------
     Width
         Time: about 20 ms.
+
+    Notes
+    -----
+    **Theorem C** (ours; proof in docs/posterior-shift.md). Rows i.i.d., questions of deviation at most `s`, constant
+    noise `sigma`, `V = k s^2/(4 n^2 sigma^2)`, `b1 + b2 = beta`. With probability at least `1 - beta`, every answer is
+    within `sigma ES_b1(W) + 2 s K + K^2`, `K^2` a bound on `ES_b2(Y)` (`hellinger_shortfall`).
 
     Examples
     --------

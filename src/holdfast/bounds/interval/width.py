@@ -20,13 +20,13 @@ UnusedNoise = Annotated[Noise, "Accepted as in the other intervals; no noise is 
 
 @dataclass(frozen=True)
 class Width:
-    """A half-width that holds for all `questions` answers at once, and the noise that it needs.
+    """A half-width that holds for all `questions` answers at once, and the noise that the answers need.
 
-    `half_width` is the raw number; from 0.5 on it is `vacuous`, because the answer 1/2 is as good.
-    `sigma` is the standard deviation of Gaussian noise or the scale of Laplace noise; for scheduled noise it is the
-    first and largest scale, and `schedule` holds all of them. With `clip` the proof needs every released answer
-    clipped to [0, 1]; otherwise clipping is optional and harmless. `certified` is False for printed forms and
-    references that do not hold.
+    `half_width` is the number itself. From 0.5 on it is `vacuous`, because answering 1/2 every time would be as good.
+    `sigma` is the standard deviation of Gaussian noise or the scale of Laplace noise. For scheduled noise `sigma` is
+    the first and largest scale, and `schedule` has all of them. If `clip` is True, the guarantee holds only if every
+    released answer is clipped to [0, 1]. Otherwise clipping is optional. `certified` is False for published forms and
+    comparison values that do not hold.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Width:
         return self.sigma if self.schedule is None else min(self.schedule.scales)
 
     def sigma_of(self, question: int) -> float:
-        """Return the noise scale of question number `question`, counted from 1."""
+        """Return the noise scale for question number `question`, counted from 1."""
         question = arguments.whole("question", question, at_least=1, at_most=self.questions)
         return self.sigma if self.schedule is None else self.schedule.sigma(question)
 
@@ -87,7 +87,9 @@ class Width:
         return "; ".join([text, *marks])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; of a schedule its numbers and three scales (`schedule.to_dict()` has every run)."""
+        """Return plain data. A schedule appears as its parameters and three of its scales; `schedule.to_dict()` has all
+        scales.
+        """
         plain: dict[str, Any] = {
             "value": self.half_width,
             "half_width": self.half_width,
@@ -111,6 +113,6 @@ def gaussian_only(theorem: str, noise: Any) -> None:
     """Refuse Laplace noise where no proof covers it."""
     if noise == "laplace":
         raise InvalidParameter(
-            f"noise must be gaussian for {theorem}: its proof is about Gaussian noise; "
-            "interval.dfh, interval.bns, interval.jung and interval.best take laplace"
+            f"noise must be gaussian for {theorem}, because its proof is about Gaussian noise; for laplace use "
+            "interval.dfh, interval.bns, interval.jung or interval.best"
         )

@@ -23,8 +23,18 @@ _ROOM = 1e-9  # far more than what rounding can take off a width, relatively
 
 
 def unlike_rows(log_share: float) -> float:
-    """The share at which Clopper-Pearson's interval holds for rows that are not alike: smaller by a factor near one.
+    """Return the error probability at which to compute Clopper and Pearson's interval for labels that are not alike.
 
+    The labels are independent 0/1 labels, each with a probability of its own, and the interval is for the mean of these
+    probabilities. The result is smaller than the given error probability by a factor near one.
+
+    Parameters
+    ----------
+    log_share : float
+        Natural logarithm of the share that may be spent; below `ln(1/2)`, so that each tail is below 1/4.
+
+    Notes
+    -----
     Let 0/1 labels be independent with probabilities of mean `p`, and let a limit of tail `t < 1/4` be taken as if each
     had probability `p`. It misses where the count `S` is at most some `c` with binomial tail `P(B <= c) < t` (the other
     side is the same with labels turned round). If `c <= np - 1`, then `P(S <= c) <= P(B <= c)` by Hoeffding 1956,
@@ -33,11 +43,6 @@ def unlike_rows(log_share: float) -> float:
     `P(B <= n-1) = 1 - (1 - 1/n)^n > 1/4`. If `1 - p < 1/n`, `c` is `n - 1`, and `P(S <= n-1)` is at most
     `n (1-p) <= -ln(1 - P(B <= n-1)) < -ln(1 - t)`. So it suffices to compute with a `t'` for which `-ln(1-t') <= t`;
     `t' = t e^(-t/2)` will do, since `sinh(t/2) >= t/2`. Derived; the two theorems named are as printed.
-
-    Parameters
-    ----------
-    log_share : float
-        Natural logarithm of the share that may be spent; below `ln(1/2)`, so that each tail is below 1/4.
 
     Examples
     --------
@@ -83,24 +88,26 @@ def auc_known_scores(
         ),
     ] = 1 / 12,
 ) -> Limits:
-    """Interval of the AUC of fixed scores, `sum p_i (1-p_j) h_ij / sum p_i (1-p_j)` over pairs of different rows.
+    """Interval of the AUC of fixed scores, where only the labels are random.
 
-    Here `p_i` is the probability that row `i` is positive and `h_ij` is 1, 1/2 or 0 as score `i` is above, equal to or
-    below score `j`. Proof. For a fixed `a` let `U(y) = sum y_i (1-y_j) (h_ij - a)` over pairs of different rows: the
-    statistic is `n1 n0 (AUC - a)`, and its expectation is 0 at the target. Turning label `i` from 0 to 1 changes `U` by
-    `sum_j h_ij - (1-a) m1 - a m0`, where `m1 + m0 = n-1` are the other rows' labels, as `h_ij + h_ji = 1`. The last
-    two terms lie between `a (n-1)` and `(1-a) (n-1)`, so the change is at most
-    `(n-1) (|x_i - 1/2| + |a - 1/2|)`, whatever the other labels are. McDiarmid's inequality at the true `a` is the
-    claim. The right side is convex in `a` and the left side straight on each side of the AUC. So where the condition
-    fails at the end of the range it fails from one point on, which is the limit; where it holds there, the limit is the
-    end, also if it fails somewhere between.
-
-    For rows that are drawn with their scores, and the AUC of their population, see `two_sample_u`.
+    The target is `sum p_i (1-p_j) h_ij / sum p_i (1-p_j)` over pairs of different rows. Here `p_i` is the probability
+    that row `i` is positive, and `h_ij` is 1, 1/2 or 0 if score `i` is above, equal to or below score `j`. For rows
+    that are drawn together with their scores, and for the AUC of their population, use `two_sample_u`.
 
     Returns
     -------
     Limits
         `(low, high)`, rounded outwards. Time: a hundred microseconds.
+
+    Notes
+    -----
+    Proof. For a fixed `a` let `U(y) = sum y_i (1-y_j) (h_ij - a)` over pairs of different rows: the statistic is `n1
+    n0 (AUC - a)`, and its expectation is 0 at the target. Turning label `i` from 0 to 1 changes `U` by `sum_j h_ij -
+    (1-a) m1 - a m0`, where `m1 + m0 = n-1` are the other rows' labels, as `h_ij + h_ji = 1`. The last two terms lie
+    between `a (n-1)` and `(1-a) (n-1)`, so the change is at most `(n-1) (|x_i - 1/2| + |a - 1/2|)`, whatever the
+    other labels are. McDiarmid's inequality at the true `a` is the claim. The right side is convex in `a` and the
+    left side straight on each side of the AUC. So where the condition fails at the end of the range it fails from
+    one point on, which is the limit; where it holds there, the limit is the end, also if it fails somewhere between.
 
     Examples
     --------
@@ -157,19 +164,22 @@ def f1_known_predictions(
     log_share: Annotated[LogShare, "The natural logarithm of the failure probability; below `ln(1/2)`."],
     side: Side = "both",
 ) -> Limits:
-    """Interval of the F1 score of fixed predictions, `2 E[hits] / (E[hits] + E[missed] + predicted)`.
+    """Interval of the F1 score of fixed predictions, where only the labels are random.
 
-    The score rises with the expected hits and falls with the expected misses. Both are sums of independent 0/1 labels
-    over rows that the predictions name, so a union of two limits at half the tail each gives a limit of the score. The
-    rows need not be alike (`unlike_rows`).
-
-    For rows that are drawn with their predictions, and the F1 score of their population, see
-    `holdfast.holdout.metrics.classification`.
+    The target is `2 E[hits] / (E[hits] + E[missed] + predicted)`. The labels are independent, and each row may have a
+    probability of its own. For rows that are drawn together with their predictions, and for the F1 score of their
+    population, use `holdfast.holdout.metrics.classification`.
 
     Returns
     -------
     Limits
         `(low, high)`, rounded outwards. Time: two Clopper-Pearson intervals for each limit.
+
+    Notes
+    -----
+    The score rises with the expected hits and falls with the expected misses. Both are sums of independent 0/1
+    labels over rows that the predictions name, so a union of two limits at half the tail each gives a limit of the
+    score. The rows need not be alike (`unlike_rows`).
 
     Examples
     --------

@@ -96,7 +96,7 @@ def rows(n: Any, name: str = "n") -> int:
 
 
 class Limits(NamedTuple):
-    """A lower and an upper limit; it unpacks as `(low, high)`.
+    """A lower and an upper limit of an interval. It unpacks as `(low, high)`.
 
     Examples
     --------
@@ -110,11 +110,13 @@ class Limits(NamedTuple):
 
     @property
     def value(self) -> float:
-        """Half the length."""
+        """Half of the length of the interval."""
         return (self.high - self.low) / 2
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; the limits under names of their own, since `low` and `high` are also the range of a value."""
+        """Return plain data. The limits have names of their own, because `low` and `high` are also the range of a
+        value.
+        """
         return {"value": self.value, "lower": self.low, "upper": self.high}
 
 
@@ -135,9 +137,11 @@ def outwards(lower: float, upper: float, low: float, high: float, ulps: int = 4)
 
 
 def hoeffding_half_width(n: int, log_tail: float) -> float:
-    """`sqrt(-log_tail / (2n))`: how far the mean of `n` [0,1] values is beyond the truth on one side, rounded up.
+    """Return how far the mean of `n` values in [0, 1] is beyond its population mean on one side: `sqrt(-log_tail /
+    (2n))`.
 
-    Arguments are not checked.
+    `log_tail` is the logarithm of the probability that it is further away. The result is rounded up. The arguments are
+    not checked.
 
     Examples
     --------
@@ -158,14 +162,18 @@ def hoeffding_half_width(n: int, log_tail: float) -> float:
 def hoeffding(
     mean: Mean, n: Rows, log_share: LogShare, low: LowestValue = 0.0, high: HighestValue = 1.0, side: Side = "both"
 ) -> Limits:
-    """Interval of a bounded mean from its range alone.
+    """Interval of the mean of bounded values that uses only their range (Hoeffding's inequality).
 
-    `P(mean - truth >= (high - low) w) <= exp(-2 n w^2)`, and the same below (Hoeffding 1963, Theorem 2, as printed).
+    `P(mean - truth >= (high - low) w) <= exp(-2 n w^2)`, and the same for the other side.
 
     Returns
     -------
     Limits
         `(low, high)`, rounded outwards. Time: microseconds.
+
+    Notes
+    -----
+    Hoeffding 1963, Theorem 2, as printed.
 
     Examples
     --------
@@ -193,18 +201,23 @@ def hoeffding(
 def kl(
     mean: Mean, n: Rows, log_share: LogShare, low: LowestValue = 0.0, high: HighestValue = 1.0, side: Side = "both"
 ) -> Limits:
-    """Interval of a bounded mean by inverting the Chernoff-Hoeffding bound.
+    """Interval of the mean of bounded values, from the Chernoff-Hoeffding bound with the KL divergence.
 
-    A [0,1] value is at most as spread in the convex order as a coin with the same mean, so with truth `p`
-    `P(mean >= q) <= exp(-n kl(q || p))` for `q >= p`, and the mirror image below (Hoeffding 1963, Theorem 1, as
-    printed). The divergence grows as `p` leaves `mean`, so the points not refuted form an interval. Other ranges are
-    scaled to [0, 1]. By Pinsker's inequality it is never wider than `hoeffding`.
+    With the true mean `p`, `P(mean >= q) <= exp(-n kl(q || p))` for `q >= p`, and the same for the other side. The
+    interval has all `p` that this bound does not reject. It is never wider than that of `hoeffding`. Ranges other than
+    [0, 1] are scaled to [0, 1].
 
     Returns
     -------
     Limits
         `(low, high)`. Newton's method runs on the safe side of the root (the divergence is convex), and the returned
         point is checked to be beyond it with rounding counted. Time: about twenty microseconds.
+
+    Notes
+    -----
+    Hoeffding 1963, Theorem 1, as printed. A [0,1] value is at most as spread in the convex order as a coin with the
+    same mean. The divergence grows as `p` leaves `mean`, so the points not refuted form an interval. It is never
+    wider than Hoeffding's by Pinsker's inequality.
 
     Examples
     --------
@@ -321,24 +334,29 @@ def empirical_bernstein(
     high: HighestValue = 1.0,
     side: Side = "both",
 ) -> Limits:
-    """Interval of a bounded mean from the values' own variance.
+    """Interval of the mean of bounded values that uses the variance of the values (empirical Bernstein).
 
-    With range `R`, true variance `s^2` and unbiased sample variance `V`, each of these fails with probability at most
-    `exp(-x)`:
-
-    - `mean - truth <= sqrt(2 s^2 x/n) + R x/(3n)`, and its mirror image (Bernstein's inequality in its sub-gamma form;
-      Maurer and Pontil 2009, Theorem 3);
-    - `s <= sqrt(V) + R sqrt(2x/(n-1))` (Theorem 10).
-
-    One limit needs one of the first kind and the last, so `x = ln(2/share)`; both need three events, so
-    `x = ln(3/share)`, a little less than `ln(4/share)` of two separate limits. Put together the half-width is
-    `sqrt(2 V x/n) + R x (2/sqrt(n(n-1)) + 1/(3n))`. The paper rounds the last term up to `7 R x/(3(n-1))`
-    (Theorem 4). Theorem 10 and the whole were checked on exact distributions of two-valued rows; see the tests.
+    With the range `R` of the values and their unbiased sample variance `V`, the half-width is `sqrt(2 V x/n) + R x
+    (2/sqrt(n(n-1)) + 1/(3n))`. Here `x = ln(2/share)` for one limit and `x = ln(3/share)` for both, and `share` is the
+    error probability.
 
     Returns
     -------
     Limits
         `(low, high)`, rounded outwards. Time: microseconds.
+
+    Notes
+    -----
+    With true variance `s^2`, each of these fails with probability at most `exp(-x)`:
+
+    - `mean - truth <= sqrt(2 s^2 x/n) + R x/(3n)`, and its mirror image (Bernstein's inequality in its sub-gamma form;
+      Maurer and Pontil 2009, Theorem 3);
+    - `s <= sqrt(V) + R sqrt(2x/(n-1))` (Theorem 10).
+
+    One limit needs one of the first kind and the last, so `x = ln(2/share)`; both need three events, so `x =
+    ln(3/share)`, a little less than `ln(4/share)` of two separate limits. The paper rounds the last term up to `7 R
+    x/(3(n-1))` (Theorem 4). Theorem 10 and the whole were checked on exact distributions of two-valued rows; see the
+    tests.
 
     Examples
     --------
@@ -392,12 +410,11 @@ def clopper_pearson(
     log_share: LogShare,
     side: Side = "both",
 ) -> Limits:
-    """Exact binomial interval of a probability.
+    """Exact binomial interval of a probability, by Clopper and Pearson.
 
-    The lower limit solves `P(Bin(n, p) >= ones) = tail`, the upper one `P(Bin(n, p) <= ones) = tail`. If the lower
-    limit of a count lies above the truth then so does that of every count beyond the least such one, whose tail at the
-    truth is at most its tail at its own limit: the lower limit misses with probability at most `tail`, and so does the
-    upper one. Never wider than `kl`. For values that are not 0/1 nothing is proved: use `kl`.
+    The lower limit solves `P(Bin(n, p) >= ones) = tail` for `p`. The upper limit solves `P(Bin(n, p) <= ones) = tail`.
+    Each limit misses with probability at most `tail`. The interval is never wider than that of `kl`. It is proved for
+    0/1 values only; use `kl` for other values.
 
     Returns
     -------
@@ -406,6 +423,12 @@ def clopper_pearson(
         function underflows, is moved by Newton's method (the tail is log-concave in `p`) until a bound on the
         logarithm of the tail, rounding counted, is at most the share. Time: 50 microseconds at 10,000 rows, 200
         where the beta function underflows, milliseconds at 10**9.
+
+    Notes
+    -----
+    If the lower limit of a count lies above the truth then so does that of every count beyond the least such one,
+    whose tail at the truth is at most its tail at its own limit: the lower limit misses with probability at most
+    `tail`, and so does the upper one.
 
     Examples
     --------
@@ -449,23 +472,29 @@ def blaker(
     n: Annotated[Rows, Domain(at_most=10**15)],
     log_share: LogShare,
 ) -> Limits:
-    """Exact binomial interval of a probability that lies inside Clopper and Pearson's at the same share.
+    """Exact binomial interval of a probability, by Blaker. It lies inside Clopper and Pearson's interval for the same
+    share.
 
-    Clopper and Pearson give each tail half of the share, and since counts are whole each uses less. Here a probability
-    p is left out where the smaller tail of the count, `P(Bin(n, p) >= ones)` below the count, and the largest tail on
-    the other side that is no larger add up to at most the share. This sum is at most the share with probability at most
-    the share: it is the p-value of the test that orders counts by their smaller tail. What is shown is everything
-    between the first and the last p that is not left out.
-
-    Let `L` be Clopper and Pearson's lower limit, and let y be the largest count whose lower tail at `L` is at most half
-    of the share. Above `L` the first p that is not left out is where the two tails of `ones` and y add up to more than
-    the share, or where the lower tail of y + 1 has fallen to that of `ones`. Both happen once: the lower tail falls and
-    the other rises in p, and the ratio of what their sum gains and loses rises in p.
+    Clopper and Pearson give each tail half of the error probability `share`. Because counts are whole numbers, each
+    tail uses less. Blaker's interval uses the rest. It excludes a probability `p` if the p-value of a certain exact
+    test of `p` is at most the share. The test orders counts by their smaller tail probability. The result is everything
+    between the first and the last `p` that is not excluded.
 
     Returns
     -------
     Limits
         `(low, high)`, rounded outwards; Clopper and Pearson's own beyond 2,000 rows and for shares above one fifth.
+
+    Notes
+    -----
+    A probability p is left out where the smaller tail of the count, `P(Bin(n, p) >= ones)` below the count, and the
+    largest tail on the other side that is no larger add up to at most the share. This sum is at most the share with
+    probability at most the share: it is the p-value of the test that orders counts by their smaller tail.
+
+    Let `L` be Clopper and Pearson's lower limit, and let y be the largest count whose lower tail at `L` is at most half
+    of the share. Above `L` the first p that is not left out is where the two tails of `ones` and y add up to more than
+    the share, or where the lower tail of y + 1 has fallen to that of `ones`. Both happen once: the lower tail falls and
+    the other rises in p, and the ratio of what their sum gains and loses rises in p.
 
     Examples
     --------
@@ -577,9 +606,10 @@ def _margin(log_tail: float, sensitivity: float) -> float:
 def binomial_limits(
     counts: npt.NDArray[np.float64], trials: int, level: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Clopper-Pearson limits of many counts at once, each limit at `level`; for levels that a double holds.
+    """Return Clopper and Pearson's limits of many counts at once, each limit with the tail probability `level`.
 
-    Quantiles of beta distributions, moved outwards by a relative 1e-12. Arguments are not checked.
+    The limits are quantiles of beta distributions, moved outwards by a relative 1e-12. The arguments are not checked.
+    `level` must be large enough for a floating-point number.
 
     Examples
     --------
@@ -685,7 +715,7 @@ def mean_interval(
     variance: float | None = None,
     slack: float = 0.0,
 ) -> Limits:
-    """Interval of a mean by the named family.
+    """Interval of a mean, computed by the family with the given name.
 
     Parameters
     ----------
@@ -723,13 +753,15 @@ def mean_interval(
     mean = arguments.real("mean", mean, at_least=low, at_most=high)
     if family == "clopper-pearson":
         if (low, high) != (0.0, 1.0):
-            raise InvalidParameter(f"low and high must be 0 and 1 for clopper-pearson, got [{low:g}, {high:g}]")
+            raise InvalidParameter(
+                f"low and high are {low:g} and {high:g}, but for clopper-pearson they must be 0 and 1"
+            )
         n = rows(n)
         return clopper_pearson(round(mean * n), n, log_share, side)
     below, above = max(mean - slack, low), min(mean + slack, high)
     if family == "empirical-bernstein":
         if variance is None:
-            raise InvalidParameter("variance must be a number in [0, inf) for empirical-bernstein, got None")
+            raise InvalidParameter("variance must be a number of at least 0 for empirical-bernstein, got None")
         variance += 8 * slack * (high - low)
         lower = empirical_bernstein(below, variance, n, log_share, low, high, side)
         return Limits(lower.low, empirical_bernstein(above, variance, n, log_share, low, high, side).high)
@@ -752,7 +784,9 @@ def expected_half_width(
     high: float = 1.0,
     side: Side = "both",
 ) -> float:
-    """Half the length of the interval that a family would give if the rows came out as guessed. No data is needed.
+    """Return half the length of the interval that a family would give if the rows came out as guessed.
+
+    The function needs no data.
 
     Parameters
     ----------
@@ -799,10 +833,10 @@ def least_tolerance(
     high: float = 1.0,
     side: Side = "both",
 ) -> float:
-    """Return the smallest `tau` that a pass can certify at `guess` when the rows' mean is `guess` too.
+    """Return the smallest tolerance that a pass can certify at `guess` if the mean of the rows equals the guess.
 
-    It is the least `tau` such that the interval lies inside `[guess - tau, guess + tau]`: the longer arm. Parameters
-    are those of `expected_half_width`; a one-sided claim needs only its own arm.
+    It is the smallest `tau` for which the interval lies inside `[guess - tau, guess + tau]`, so it is the longer of the
+    interval's two arms. A one-sided claim needs only its own arm. The parameters are those of `expected_half_width`.
 
     Examples
     --------
@@ -826,10 +860,11 @@ def tightest(
     high: float = 1.0,
     side: Side = "both",
 ) -> Family:
-    """Return the family among `families` whose interval would be shortest at the guess; the first of equals.
+    """Return the family among `families` whose interval would be the shortest at the guess.
 
-    It reads no row, so the interval of the family that it picks is valid at the full share. List
-    "clopper-pearson" only for values declared 0/1. Parameters are those of `expected_half_width`.
+    If several are equal, it is the first of them. The function reads no row, so the interval of the chosen family is
+    valid at the full share. List "clopper-pearson" only for values that are declared to be 0/1. The parameters are
+    those of `expected_half_width`.
 
     Examples
     --------
@@ -895,18 +930,23 @@ def two_sample_u(
     log_share: LogShare,
     side: Side = "both",
 ) -> Limits:
-    """Interval of `E h(X, Y)` from `U`, the mean of `h(X_i, Y_j)` over all pairs.
+    """Interval of `E h(X, Y)`, the expected value of a [0, 1] function of one row from each of two samples.
 
-    Proof. Let `m` be the smaller of the two sizes. Pair the rows by a random permutation of each sample and take the
-    mean `W` of the first `m` kernel values: `U` is the average of `W` over all permutations. For each permutation `W`
-    is a mean of `m` independent [0,1] values with expectation `E h`. By convexity
-    `E exp(t U) <= E exp(t W)` for every `t`, and the Chernoff bound of `kl` uses nothing but that moment generating
-    function. So `kl` holds with `n = m`, and with it Hoeffding's interval (1963, section 5b), which is never narrower.
+    It is computed from `U`, the mean of `h(X_i, Y_j)` over all pairs of rows. The AUC is such a mean. The interval is
+    that of `kl` with `n` equal to the size of the smaller sample.
 
     Returns
     -------
     Limits
         `(low, high)`, rounded outwards. Time: about fifty microseconds.
+
+    Notes
+    -----
+    Proof. Let `m` be the smaller of the two sizes. Pair the rows by a random permutation of each sample and take the
+    mean `W` of the first `m` kernel values: `U` is the average of `W` over all permutations. For each permutation `W`
+    is a mean of `m` independent [0,1] values with expectation `E h`. By convexity
+    `E exp(t U) <= E exp(t W)` for every `t`, and the Chernoff bound of `kl` uses nothing but that moment generating
+    function. So `kl` holds with `n = m`, and with it Hoeffding's interval (1963, section 5b), which is never narrower.
 
     Examples
     --------

@@ -27,11 +27,12 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs a command that reads the half from `{train}` and writes its release to `{release}`, both CSV with a header.
+    """A curator that runs a shell command on the released half of the rows.
 
-    The command runs in an empty directory of its own, under a time limit. An exit status other than 0, no release, an
-    empty or unreadable one, or a command past its limit is a failure that the audit records. Past the limit the command
-    and all processes of its group are ended.
+    The command reads the half from the file `{train}` and writes its release to the file `{release}`, both CSV with a
+    header line. It runs in an empty directory made for it, under a time limit. The audit records a failure if the exit
+    status is not 0, if the release is missing, empty or unreadable, or if the command exceeds the time limit. A command
+    that exceeds the limit is ended together with all processes of its group.
 
     Parameters
     ----------
@@ -77,12 +78,12 @@ class Shell:
             detail = done.answer.decode(errors="replace")[-sandbox.DETAIL :]
             if done.status:
                 hint = _HINTS.get(done.status, "")
-                raise CuratorFailed(f"the command ended with status {done.status}{hint}", detail=detail)
+                raise CuratorFailed(f"the command ended with exit status {done.status}{hint}", detail=detail)
             if not release.is_file():
-                raise CuratorFailed("the command ended with status 0 and wrote no release", detail=detail)
+                raise CuratorFailed("the command ended with exit status 0 but wrote no release", detail=detail)
             with release.open("rb") as file:
                 if file.readline() and not file.read(1):
-                    raise CuratorFailed("the release of the command has no rows", detail=detail)
+                    raise CuratorFailed("the release that the command wrote has no rows", detail=detail)
             try:
                 return Table.read(release, like=half)
             except (HoldfastError, ValueError, OSError) as error:
@@ -92,10 +93,11 @@ class Shell:
 
 @dataclass(frozen=True)
 class Function:
-    """Any Python callable as a curator, in the form of table it wants, and with a time limit if one is given.
+    """A curator made from any Python callable. It gets the half in the table form that it wants.
 
-    With a limit the callable runs in a child process (forked where the system can), which is ended past the limit; so a
-    crash of the interpreter is a recorded failure too. Its report must then be picklable.
+    If a time limit is given, the callable runs in a child process (forked where the system can), which is ended when it
+    exceeds the limit. So a crash of the interpreter is recorded as a failure too. With a limit the report must be
+    picklable.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from holdfast.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class Clear:
-    """Releases the half as it is, or only some of its columns.
+    """A curator that releases the half of the rows unchanged, with all or with some of its columns.
 
     Examples
     --------
@@ -34,10 +34,10 @@ class Clear:
 
 @dataclass(frozen=True)
 class ShuffledColumn:
-    """Releases one column in random order: the single-column release of the paper's section 7 (Theorem 9).
+    """A curator that releases one column with its values in random order (Theorem 9 in section 7 of the paper).
 
-    Deterministic up to order, so no epsilon holds; still it enforces coherence for large groups, since the report says
-    only how often each value occurs.
+    Apart from the order the release is deterministic, so it is not differentially private for any epsilon. It still
+    enforces coherence for large groups, because the report shows only how often each value occurs.
 
     Examples
     --------
@@ -57,10 +57,10 @@ class ShuffledColumn:
 
 @dataclass(frozen=True)
 class Count:
-    """Releases how many rows follow a rule: the count of the paper's section 7 (Theorem 11).
+    """A curator that releases how many rows satisfy a rule (the count of Theorem 11 in section 7 of the paper).
 
-    The rule is an expression of docs/expressions.md. The report is a mapping with the entries `rule`, `count` and
-    `rows`.
+    The rule is an expression as described in docs/expressions.md. The report is a mapping with the entries `rule`,
+    `count` and `rows`.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Count:
 
 @dataclass(frozen=True)
 class RandomSubset:
-    """Releases `rows` rows of the half, drawn without replacement, in the clear.
+    """A curator that releases `rows` rows of the half unchanged, drawn at random without replacement.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class RandomSubset:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Releases as many rows as the half has, drawn with replacement.
+    """A curator that releases as many rows as the half has, drawn at random with replacement.
 
     Examples
     --------

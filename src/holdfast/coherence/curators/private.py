@@ -39,7 +39,9 @@ SourceOf = Callable[[np.random.Generator], Source]
 
 
 def simulated(rng: np.random.Generator) -> Source:
-    """A seeded source from the generator of the split. For simulations: whoever knows the seed can undo the noise.
+    """Return a seeded source of randomness, made from the random generator of the split.
+
+    Use it for simulations only: whoever knows the seed can remove the noise.
 
     Examples
     --------
@@ -51,9 +53,10 @@ def simulated(rng: np.random.Generator) -> Source:
 
 @dataclass(frozen=True)
 class NoisyHistogram:
-    """The counts of all cells of the declared domains with noise; released as rows, one for each positive count.
+    """A curator that counts the rows in every cell of the declared domains and adds noise to the counts.
 
-    Epsilon-differentially private (replace one row), or not at all with `epsilon=None`, which adds no noise.
+    It releases rows: for each cell with a positive noisy count, as many rows as the count. It is epsilon-differentially
+    private for replacing one row. With `epsilon=None` it adds no noise and is not private.
 
     Parameters
     ----------
@@ -86,7 +89,7 @@ class NoisyHistogram:
 
     @property
     def cost(self) -> PureDP | None:
-        """The privacy cost of one release; None without noise."""
+        """The privacy cost of one release; None if no noise is added."""
         return _cost(self.epsilon)
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table:
@@ -101,10 +104,11 @@ class NoisyHistogram:
 
 @dataclass(frozen=True)
 class NoisyMarginals:
-    """Noisy counts of several marginals, each with an equal part of epsilon; released as synthetic rows or as counts.
+    """A curator that releases noisy counts of several marginals, as synthetic rows or as counts.
 
-    Synthetic rows: the marginals are taken in order, and the columns of each that have no value yet are drawn from its
-    counts (negative ones as 0) given the columns that have. Columns that share no marginal come out independent.
+    Each marginal gets an equal part of epsilon. For synthetic rows the marginals are used in order. The columns of a
+    marginal that have no value yet are drawn from its counts (negative counts as 0), given the columns that already
+    have values. Columns that never occur in a common marginal come out independent of each other.
 
     Parameters
     ----------
@@ -143,7 +147,7 @@ class NoisyMarginals:
 
     @property
     def cost(self) -> PureDP | None:
-        """The privacy cost of one release; None without noise."""
+        """The privacy cost of one release; None if no noise is added."""
         return _cost(self.epsilon)
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table | Marginals:
@@ -158,10 +162,10 @@ class NoisyMarginals:
 
 @dataclass(frozen=True)
 class PrivateNaiveBayes:
-    """Naive Bayes with noisy counts: one table of each column by the target, each with an equal part of epsilon.
+    """A curator that releases a naive Bayes model with noisy counts: one table of each column by the target.
 
-    `release="counts"` publishes the counts, which `learners.NaiveBayes` reads as a classifier; `release="table"`
-    publishes synthetic rows drawn from it, for any learner.
+    Each table gets an equal part of epsilon. `release="counts"` publishes the counts, which `learners.NaiveBayes` reads
+    as a classifier. `release="table"` publishes synthetic rows drawn from the model, for any learner.
 
     Parameters
     ----------
@@ -189,7 +193,7 @@ class PrivateNaiveBayes:
 
     def __post_init__(self) -> None:
         if self.target not in self.domains or len(self.domains) < 2:
-            raise InvalidParameter("domains must hold the target and at least one more column")
+            raise InvalidParameter("domains must declare the target and at least one other column")
         _ = self.inner
 
     @property
@@ -200,7 +204,7 @@ class PrivateNaiveBayes:
 
     @property
     def cost(self) -> PureDP | None:
-        """The privacy cost of one release; None without noise."""
+        """The privacy cost of one release; None if no noise is added."""
         return _cost(self.epsilon)
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table | Marginals:
@@ -210,7 +214,7 @@ class PrivateNaiveBayes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Marginals:
-    """A report of (noisy) counts by the values of columns.
+    """A report that consists of (noisy) counts of rows by the values of columns.
 
     Examples
     --------
@@ -226,7 +230,7 @@ class Marginals:
     note: str = field(default="")
 
     def sample(self, rows: int, rng: np.random.Generator) -> Table:
-        """Synthetic rows."""
+        """Return synthetic rows, drawn from the counts."""
         codes: dict[str, NDArray[np.int64]] = {}
         for names, counts in self.tables.items():
             fresh = [name for name in names if name not in codes]
@@ -254,13 +258,15 @@ class Marginals:
     def naive_bayes(self, lens: Lens, target: Target | None, smoothing: float) -> Predictor:
         """Return the naive Bayes classifier of these counts, for the columns of the lens."""
         if target is None:
-            raise InvalidParameter("this learner predicts a target, and the audit has none")
+            raise InvalidParameter(
+                "this learner predicts a target, but the audit has no target; give one, or choose another learner"
+            )
         counts: dict[str, NDArray[np.float64]] = {}
         prior: NDArray[np.float64] | None = None
         for name in lens.columns:
             table = self.tables.get((target.column, name))
             if table is None:
-                raise InvalidParameter(f"the report has no counts of {target.column!r} by {name!r}")
+                raise InvalidParameter(f"the report has no counts of the target {target.column!r} by column {name!r}")
             labels = _table(self.known, {target.column: np.arange(table.shape[0])})
             truth, applies = target.truth(labels), target.applies(labels)
             positive = np.maximum(table, 0).astype(np.float64)
@@ -277,17 +283,22 @@ def _check(domains: Mapping[str, Sequence[Any]], tables: Sequence[tuple[str, ...
     if epsilon is not None:
         rational("epsilon", epsilon, above=0)
     if not tables or not all(tables):
-        raise InvalidParameter("marginals must name at least one column each")
+        raise InvalidParameter("each of the marginals must name at least one column")
     for names in tables:
         if len(set(names)) < len(names):
-            raise InvalidParameter(f"marginals must name each column once, got {' + '.join(map(repr, names))}")
+            raise InvalidParameter(
+                f"each of the marginals must name a column only once, got {' + '.join(map(repr, names))}"
+            )
         cells = 1
         for name in names:
             if name not in domains:
                 raise InvalidParameter(f"domains must declare the values of column {name!r}")
             cells *= len(domains[name]) + 1
         if cells > LARGEST_TABLE:
-            raise InvalidParameter(f"a table of {cells} cells is too large; at most {LARGEST_TABLE}")
+            raise InvalidParameter(
+                f"a table of {cells} cells is too large; the limit is {LARGEST_TABLE} cells; declare fewer values or "
+                "fewer columns"
+            )
 
 
 def _cost(epsilon: Rational | None) -> PureDP | None:
@@ -308,7 +319,9 @@ def _known(domains: Mapping[str, Sequence[Any]], half: Table) -> dict[str, Value
             numbers = [words[value] if value in words else float(value) for value in declared]
         except (TypeError, ValueError):
             kind = "truth values" if boolean else "numbers"
-            raise InvalidParameter(f"domains must declare {kind} for column {name!r}, which holds {kind}") from None
+            raise InvalidParameter(
+                f"domains must declare {kind} for column {name!r}, because that column holds {kind}"
+            ) from None
         known[name] = Values(False, np.unique(np.array(numbers, dtype=np.float64)), boolean)
     return known
 

@@ -22,11 +22,11 @@ from holdfast.errors import InvalidParameter, NotInstalled
 
 @dataclass(frozen=True)
 class Cart:
-    """Synthetic rows: each column is drawn from the rows of the half that fall into the same leaf of a tree.
+    """A curator that releases synthetic rows made with one decision tree per column.
 
-    The first column is drawn with replacement. For each further column a tree is grown that predicts it from the
-    columns before; a synthetic row takes the value of a random real row of its leaf. With leaves of one row it nearly
-    copies people; larger leaves blur. Needs scikit-learn.
+    The values of the first column are drawn with replacement from the half. For each further column a tree is grown
+    that predicts it from the columns before. A synthetic row takes the value of a random real row in the leaf into
+    which it falls. With leaves of one row the release nearly copies people. Larger leaves blur it. Needs scikit-learn.
 
     Parameters
     ----------
@@ -90,7 +90,9 @@ def _donors(real: Any, synthetic: Any, chance: Any) -> Any:
 
 @dataclass(frozen=True)
 class Library:
-    """A generator of an installed library as a curator: fitted on the half, it releases as many rows as the half has.
+    """A curator that uses the generator of an installed library.
+
+    The generator is fitted on the half and releases as many synthetic rows as the half has.
 
     Parameters
     ----------
@@ -127,14 +129,18 @@ class Library:
         """The report on this half."""
         module, make = _MADE[self.library]
         if importlib.util.find_spec(module) is None:
-            raise NotInstalled(f"library {self.library!r} is not installed: no module {module!r}", name=module)
+            raise NotInstalled(
+                f"library {self.library!r} is not installed: Python finds no module {module!r}; install the library "
+                "first",
+                name=module,
+            )
         np.random.seed(int(rng.integers(2**32 - 1)))  # noqa: NPY002  (the libraries draw from the global generator)
         frame = half.to_pandas()
         return Table.of(make(self.generator, dict(self.options), frame), f"the release of {self.library}")
 
 
 def installed() -> tuple[str, ...]:
-    """Return which of the libraries can be imported here.
+    """Return which of the supported libraries can be imported here.
 
     Examples
     --------

@@ -26,15 +26,17 @@ def _rows_of(report: Any) -> Table:
         return Table.of(report, "the report")
     except InvalidParameter as error:
         raise InvalidParameter(
-            "this learner learns from rows, and the report is not a table of rows: choose a learner that reads such a "
-            "report"
+            "this learner needs a report that is a table of rows, and this report is not; choose a learner that "
+            "reads such a report"
         ) from error
 
 
 def report_table(report: Any, lens: Lens, target: Target | None) -> tuple[Table, NDArray[np.bool_]]:
     """The report as a table that shows the lens and the target, with the rows the target applies to and its truth."""
     if target is None:
-        raise InvalidParameter("this learner predicts a target, and the audit has none")
+        raise InvalidParameter(
+            "this learner predicts a target, but the audit has no target; give one, or choose another learner"
+        )
     table = _rows_of(report)
     for name in (*lens.columns, target.column):
         if name not in table:
@@ -47,10 +49,10 @@ def report_table(report: Any, lens: Lens, target: Target | None) -> tuple[Table,
 
 @dataclass(frozen=True)
 class Linkage:
-    """Predicts for a person the mean of the target among rows of the report that look the same through the lens.
+    """A learner that predicts, for a person, the mean target of the report's rows that look the same through the lens.
 
-    Someone whom no row looks like gets the base rate of the report. On data in the clear this is the attack of linking
-    a release with what is known about a person.
+    If no row of the report looks like the person, the prediction is the mean target of the whole report. For data
+    released unchanged this is a linkage attack: it links the release with what is known about a person.
 
     Examples
     --------
@@ -74,9 +76,10 @@ class Linkage:
 
 @dataclass(frozen=True)
 class Membership:
-    """Predicts 1 if a row of the report looks like the person through the lens, and -1 otherwise.
+    """A learner that predicts 1 if a row of the report looks like the person through the lens, and -1 otherwise.
 
-    The strongest general attack on data in the clear. It needs no target: it says who was in the release.
+    This is the strongest general attack on data released unchanged. It needs no target, because it predicts who was in
+    the release.
 
     Examples
     --------
@@ -95,10 +98,11 @@ class Membership:
 
 @dataclass(frozen=True)
 class NearestRecord:
-    """Predicts `1 - 2 min(d, s) / s`: near 1 for people close to a row of the report, -1 from the scale s on.
+    """A learner that predicts how close a person is to the nearest row of the report, as `1 - 2 min(d, s) / s`.
 
-    d is the distance to the nearest row of the report in standardised columns; s is twice the median distance within
-    the report from a row to the nearest other row. The usual attack on synthetic tables. Needs scikit-learn.
+    `d` is the distance to the nearest row in standardised columns. `s` is a scale: twice the median distance, within
+    the report, from a row to its nearest other row. The prediction is near 1 for people close to a row and -1 from the
+    distance `s` on. This is the usual attack on synthetic tables. Needs scikit-learn.
 
     Examples
     --------
@@ -126,7 +130,7 @@ class NearestRecord:
 
 @dataclass(frozen=True)
 class Constant:
-    """Predicts the same for everyone: a control whose distance is 0.
+    """A learner that predicts the same number for everyone. It is a control whose distance is always 0.
 
     Examples
     --------
@@ -145,7 +149,9 @@ class Constant:
 
 @dataclass(frozen=True)
 class CoinFlip:
-    """Predicts 1 or -1 by a coin that depends on the lens and on chance, not on the report: the control for floors.
+    """A learner that predicts 1 or -1 by the toss of a coin, which depends on the lens but not on the report.
+
+    It is a control: it shows the distances that chance alone gives.
 
     Examples
     --------
@@ -169,10 +175,11 @@ class CoinFlip:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Given:
-    """Predictions already made: one number per row of the data, or such a list for each lens by name.
+    """A learner whose predictions were made before the audit: one number for each row of the data.
 
-    The same predictions serve every split, so repeated splits of one set of predictions measure sampling noise only;
-    they speak about a release in the single-shot mode.
+    Give one list of predictions, or a mapping with one list for each lens by name. Every split uses the same
+    predictions, so repeated splits measure only the noise of sampling. To learn about a release from such predictions,
+    use `single_shot`.
 
     Examples
     --------
@@ -191,22 +198,24 @@ class Given:
             self._kept[lens] = checked(array, array.shape[0] if array.ndim else 1)
 
     def fits(self, rows: int) -> None:
-        """Refuse predictions that are not one for each of `rows` rows of the data."""
+        """Raise an error unless there is one prediction for each of `rows` rows of the data."""
         if any(values.size != rows for values in self._kept.values()):
-            raise InvalidParameter(f"predictions given must be one number for each of {rows} rows of the data")
+            raise InvalidParameter(f"predictions must be a list of one number for each of {rows} rows of the data")
 
     def for_rows(self, rows: NDArray[np.int64], lens: Lens) -> NDArray[np.float64]:
-        """Return the predictions for these rows of the data."""
+        """Return the given predictions for these rows of the data."""
         predictions = self._kept.get(lens.name, self._kept.get(None))
         if predictions is None:
-            raise InvalidParameter(f"predictions for lens {lens.name!r} were not given")
+            raise InvalidParameter(f"no predictions were given for lens {lens.name!r}; give a list for each lens")
         if rows.size and int(rows.max()) >= predictions.size:
-            raise InvalidParameter("predictions given must be one number for each row of the data")
+            raise InvalidParameter("predictions must be a list of one number for each row of the data")
         return predictions[rows]
 
     def __call__(self, report: Any) -> Predictor:
         """The predictor that the report gives for this lens."""
-        raise InvalidParameter("predictions that are given belong to rows and cannot be asked about others")
+        raise InvalidParameter(
+            "predictions that were given belong to the rows of the data, so there are none for other rows"
+        )
 
     def __repr__(self) -> str:
         return f"Given({max(values.size for values in self._kept.values())} rows)"

@@ -32,7 +32,7 @@ from holdfast.errors import InvalidParameter
 
 
 def from_probability(probability: Any) -> NDArray[np.float64]:
-    """`2p - 1` for a probability p.
+    """Return the prediction `2p - 1` in [-1, 1] for a probability `p`.
 
     Examples
     --------
@@ -41,12 +41,12 @@ def from_probability(probability: Any) -> NDArray[np.float64]:
     """
     p = numbers("probability", probability)
     if p.size and (p.min() < -1e-9 or p.max() > 1 + 1e-9):
-        raise InvalidParameter("probability must lie in [0, 1], and some do not")
+        raise InvalidParameter("probability must be in [0, 1], but some values are not")
     return np.clip(2 * p - 1, -1, 1)
 
 
 def from_labels(labels: Any, positive: Any = True) -> NDArray[np.float64]:
-    """1 for the positive label, -1 for any other.
+    """Return the prediction 1 for the positive label and -1 for any other label.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def from_labels(labels: Any, positive: Any = True) -> NDArray[np.float64]:
 
 
 def from_scores(scores: Any, low: float, high: float) -> NDArray[np.float64]:
-    """Return a score with a known range [low, high], stretched to [-1, 1].
+    """Return predictions in [-1, 1] for scores with the known range [low, high], which is stretched to [-1, 1].
 
     Examples
     --------
@@ -67,12 +67,14 @@ def from_scores(scores: Any, low: float, high: float) -> NDArray[np.float64]:
     low, high = arguments.real("low", low), arguments.real("high", high)
     s = numbers("scores", scores)
     if not low < high or (s.size and (s.min() < low or s.max() > high)):
-        raise InvalidParameter("scores must lie in [low, high] with low below high, and some do not")
+        raise InvalidParameter("scores must be in [low, high], with low below high, but some are not")
     return 2 * (s - low) / (high - low) - 1
 
 
 def from_log_odds(scores: Any) -> NDArray[np.float64]:
-    """`tanh(s / 2)`: log-odds s become exactly `2p - 1`, and any other unbounded score is mapped into (-1, 1).
+    """Return the prediction `tanh(s / 2)` for log-odds or for any other unbounded score `s`.
+
+    For log-odds this is exactly `2p - 1`, where `p` is the probability. Any other score is mapped into (-1, 1).
 
     Examples
     --------
@@ -102,10 +104,11 @@ MODELS: Mapping[str, tuple[str, dict[str, Any], bool]] = {
 
 @dataclass(frozen=True, eq=False)
 class Estimator:
-    """A scikit-learn classifier trained on the report to predict the target from the columns of the lens.
+    """A learner that trains a scikit-learn classifier on the report, to predict the target from the columns of the
+    lens.
 
-    The estimator is cloned for each split. Its `random_state`, where it has one, comes from the seed of the audit.
-    Columns become numbers by what the report shows, never by the other half.
+    The classifier is cloned for each split. If it has a `random_state`, that comes from the seed of the audit. How
+    columns become numbers depends only on the report, never on the other half.
 
     Parameters
     ----------
@@ -159,7 +162,10 @@ class Estimator:
         return _Fitted(model, matrix, self.prediction)
 
     def fresh(self) -> Any:
-        """Return an untrained copy of the estimator; refused if it is not there or cannot be made."""
+        """Return an untrained copy of the estimator.
+
+        If scikit-learn has no such estimator or it cannot be made, an error is raised.
+        """
         with named_extras():
             from sklearn.base import clone
         if not isinstance(self.estimator, str):
@@ -196,7 +202,7 @@ class _Fitted:
 
 @dataclass(frozen=True)
 class NaiveBayes:
-    """Naive Bayes from counts of each column by the target, with `smoothing` added to every count.
+    """A naive Bayes learner that uses counts of each column by the target, with `smoothing` added to every count.
 
     It reads a table, or the noisy counts of `curators.PrivateNaiveBayes`.
 
@@ -262,7 +268,7 @@ NAMES = (*_ATTACKERS, *MODELS)
 
 
 def named(name: str, **options: Any) -> Any:
-    """Return a built-in learner, or any scikit-learn classifier, by name.
+    """Return the built-in learner, or the scikit-learn classifier, with the given name.
 
     Examples
     --------
@@ -279,11 +285,13 @@ def named(name: str, **options: Any) -> Any:
         return Estimator(dotted, name=name, options={**defaults, **options}, **{"standard": standard, **how})
     if "." in name:
         return Estimator(name, options=options, **how)
-    raise InvalidParameter(f"learner must be one of {', '.join(NAMES)}, or a dotted name, got {name!r}")
+    raise InvalidParameter(
+        f"learner must be one of {', '.join(NAMES)}, or the dotted name of a scikit-learn classifier, got {name!r}"
+    )
 
 
 def learner_of(given: Any) -> Any:
-    """Return a learner from a name, an estimator or a callable.
+    """Return a learner, given as a name, an estimator or a callable.
 
     Examples
     --------
@@ -310,8 +318,10 @@ def learners_of(given: Any) -> dict[str, Any]:
         for learner in learners:
             name = getattr(learner, "name", None) or getattr(learner, "__name__", None) or type(learner).__name__
             if name in named:
-                raise InvalidParameter(f"learners must have distinct names; {name!r} occurs twice (use a mapping)")
+                raise InvalidParameter(
+                    f"learners must have distinct names, but {name!r} occurs twice; use a mapping to name them"
+                )
             named[str(name)] = learner
     if not named:
-        raise InvalidParameter("learners must hold at least one learner")
+        raise InvalidParameter("learners is empty, but it must hold at least one learner")
     return named

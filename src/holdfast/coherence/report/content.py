@@ -28,7 +28,7 @@ MIN_CELL = 10
 
 @dataclass(frozen=True)
 class Distribution:
-    """How the predictions of one group spread over [-1, 1], in the released and in the held-out half.
+    """How the predictions for one group are distributed over [-1, 1], in the released half and in the held-out half.
 
     Attributes
     ----------
@@ -71,10 +71,10 @@ class Distribution:
 
 
 def distribution(trials: Trials, learner: int, lens: int, group: int, min_cell: int = MIN_CELL) -> Distribution:
-    """Return the predictions of one group as counts in bins, averaged over the splits that gave predictions.
+    """Return the predictions for one group as counts in bins, averaged over the splits that gave predictions.
 
-    Bins that hold some but fewer than `min_cell` members, both halves together, are joined or left out, so that no bin
-    speaks about a few people. A group of fewer than twice `min_cell` members is not shown at all.
+    A bin that has members but fewer than `min_cell` in both halves together is joined with others or left out, so that
+    no bin shows a few people. A group with fewer than twice `min_cell` members is not shown at all.
 
     Examples
     --------
@@ -342,7 +342,7 @@ class Curve:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """Everything a report shows. Made by `build`; it holds no row and no single prediction.
+    """Everything that an audit report shows. `build` makes it. It contains no row and no single prediction.
 
     Attributes
     ----------
@@ -412,7 +412,7 @@ class Report:
 
     @property
     def partial(self) -> bool:
-        """Whether something failed."""
+        """Whether something failed during the audit."""
         return self.verdict.partial
 
     @property
@@ -422,13 +422,13 @@ class Report:
 
     @property
     def offenders_heading(self) -> str:
-        """The heading of the table of `offenders`."""
+        """The heading of the report's table of `offenders`, the groups that are affected."""
         if not self.offenders:
             return "No group was measured"
         return "Worst offenders" if self.verdict.offenders() else "No group was found; these come closest"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for the JSON file: every number of the page."""
+        """Return the report as plain data for the JSON file: every number that the page shows."""
         return {
             "schema": SCHEMA,
             "title": self.title,
@@ -493,7 +493,7 @@ def build(
     smallest = min(found.sizes)
     if smallest < min_cell:
         raise InvalidParameter(
-            f"groups must have at least min_cell = {min_cell} members to be reported, got {smallest}"
+            f"every reported group must have at least min_cell = {min_cell} members, but the smallest has {smallest}"
         )
     named = judged.offenders()
     measured = tuple(f for f in judged.findings if f.excess is not None)

@@ -22,7 +22,7 @@ SPLITS = ("split", "learner", "lens", "group", "inside", "outside", "distance", 
 
 
 def places(path: str | Path) -> dict[str, Path]:
-    """Return where the files of a report go: next to the page, with its name.
+    """Return the paths of the report's files. They are next to the page and begin with its name.
 
     Examples
     --------
@@ -41,10 +41,11 @@ def places(path: str | Path) -> dict[str, Path]:
 
 
 def write(report: Report, trials: Trials, path: str | Path, min_cell: int = 1) -> dict[str, Path]:
-    """Write the page at `path` and its JSON and CSV files next to it; returns where each is.
+    """Write the report's page at `path` and its JSON and CSV files next to it. Return the path of each file.
 
-    The long table has one line for each split, learner, lens and group; halves with fewer than `min_cell` members are
-    counted as `<min_cell`. Each distance stands next to the floor of its group.
+    The long table has one line for each split, learner, lens and group. If a half has fewer than `min_cell` members,
+    their number is written as `<min_cell`. Each distance is next to the floor of its group, the distance that chance
+    alone gives.
 
     Examples
     --------

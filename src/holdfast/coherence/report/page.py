@@ -337,7 +337,7 @@ _LONGEST_WORD = 20
 
 
 def html(report: Report) -> str:
-    """Return the whole page.
+    """Return the whole report as one HTML page.
 
     Examples
     --------

@@ -55,7 +55,9 @@ _T = TypeVar("_T")
 
 
 def read(plain: Any) -> Report:
-    """Return the report whose plain data this is; `InvalidParameter` for anything that `Report.to_dict` does not write.
+    """Return the report that was saved as this plain data.
+
+    If the data are not what `Report.to_dict` writes, `InvalidParameter` is raised.
 
     Examples
     --------
@@ -74,7 +76,9 @@ def read(plain: Any) -> Report:
     """
     whole = _object("the report", plain, _MEMBERS)
     if whole["schema"] != SCHEMA or isinstance(whole["schema"], bool):
-        raise InvalidParameter(f"schema must be {SCHEMA}: the version of reports that this release reads")
+        raise InvalidParameter(
+            f"schema must be {SCHEMA}, the only version of reports that this release of Holdfast reads"
+        )
     judged = _verdict(whole)
     by_name = {(f.learner, f.lens, f.group): f for f in judged.findings}
     offenders = tuple(_offender(entry, by_name) for entry in _list("offenders", whole["offenders"], OFFENDERS))
@@ -101,7 +105,9 @@ def read(plain: Any) -> Report:
         failures=tuple(_failure(entry) for entry in _list("failures", whole["failures"], SPLITS)),
     )
     if report.to_dict() != whole:  # what was read is all there was
-        raise InvalidParameter("the report must be as `holdfast audit` wrote it")
+        raise InvalidParameter(
+            "the report must be unchanged since `holdfast audit` wrote it, but some of its data differ"
+        )
     return report
 
 
@@ -111,16 +117,16 @@ def _verdict(whole: Mapping[str, Any]) -> Verdict:
     outcome = _one_of("outcome", whole["outcome"], EXIT_STATUS)
     statuses = [EXIT_STATUS[outcome], *([_EARLIER_STATUS] if outcome == INCOHERENT else [])]
     if whole["exit_status"] not in statuses:
-        raise InvalidParameter(f"exit_status must be {EXIT_STATUS[outcome]} for the outcome {outcome}")
+        raise InvalidParameter(f"exit_status must be {EXIT_STATUS[outcome]} in a report with the outcome {outcome}")
     if not cases or outcome not in {case.outcome for case in cases}:
-        raise InvalidParameter("outcome must be that of one of the cases")
+        raise InvalidParameter("outcome must be the outcome of one of the cases in the report")
     groups = {f.group for f in findings}
     pairs = {(case.learner, case.lens) for case in cases}
     named = {(f.learner, f.lens, f.group) for f in findings}
     if len(pairs) != len(cases) or len(named) != len(findings) or len(findings) != len(groups) * len(pairs):
-        raise InvalidParameter("findings must be one for each learner, lens and group")
+        raise InvalidParameter("findings must have exactly one entry for each learner, lens and group")
     if not {(learner, lens) for learner, lens, _ in named} <= pairs:
-        raise InvalidParameter("findings must be of the learners and lenses of the cases")
+        raise InvalidParameter("findings must name only learners and lenses that are in the report's cases")
     return Verdict(
         outcome=outcome,
         exit_status=int(whole["exit_status"]),
@@ -175,7 +181,9 @@ def _member(name: str, short: str, value: Any, type_: str) -> Any:
 def _check_finding(found: GroupFinding) -> None:
     _one_of("findings: status", found.status, _STATUSES)
     if not found.sentences or found.above > found.asked or found.measured > found.asked:
-        raise InvalidParameter("findings must have sentences, and no more splits than were asked for")
+        raise InvalidParameter(
+            "each of the findings must have a sentence, and it must not count more splits than were asked for"
+        )
 
 
 def _check_case(case: CaseFinding) -> None:
@@ -190,29 +198,31 @@ def _check_point(point: AlphaPoint) -> None:
 def _check_distribution(shown: Distribution) -> None:
     bins = max(len(shown.edges) - 1, 0)
     if bins > BINS or len(shown.inside) != bins or len(shown.outside) != bins:
-        raise InvalidParameter(f"distributions must have at most {BINS} bins, and as many counts as bins")
+        raise InvalidParameter(f"each of the distributions must have at most {BINS} bins, and as many counts as bins")
     rising = all(a < b for a, b in pairwise(shown.edges))
     if not rising or (bins and (shown.edges[0], shown.edges[-1]) != (-1.0, 1.0)):
-        raise InvalidParameter("distributions must have edges that rise from -1 to 1")
+        raise InvalidParameter("the edges of the distributions must rise from -1 to 1")
 
 
 def _check_curve(curve: Curve) -> None:
     sizes = {len(curve.alphas), len(curve.above), len(curve.noise)}
     if len(sizes) != 1 or len(curve.alphas) < 2 or min(curve.alphas) < 0 or max(curve.alphas) <= 0:
-        raise InvalidParameter("curves must have a proportion for each of at least two alphas")
+        raise InvalidParameter("each of the curves must have at least two alphas, and one proportion for each alpha")
 
 
 def _check_repeats(found: Repeats) -> None:
     if len(found.distances) < 2 or len(found.distances) != len(found.chance):
-        raise InvalidParameter("repeats must have as many chance distances as distances, and at least two of each")
+        raise InvalidParameter("repeats must have at least two distances, and as many distances by chance")
     if min(*found.distances, *found.chance) < 0:
-        raise InvalidParameter("repeats must be distances, which are at least 0")
+        raise InvalidParameter("the distances in repeats must be at least 0")
 
 
 def _offender(plain: Any, known: Mapping[tuple[str, str, str], GroupFinding]) -> GroupFinding:
     names = tuple(_text("offenders", part) for part in _list("offenders", plain, 3))
     if len(names) != 3 or names not in known or known[names].excess is None:
-        raise InvalidParameter("offenders must be findings, named by learner, lens and group")
+        raise InvalidParameter(
+            "each of the offenders must be one of the findings, named by its learner, lens and group"
+        )
     return known[names]
 
 
@@ -240,7 +250,7 @@ def _failure(plain: Any) -> dict[str, Any]:
 
 def _object(name: str, plain: Any, members: Sequence[str]) -> Mapping[str, Any]:
     if not isinstance(plain, Mapping):
-        raise InvalidParameter(f"{name} must be an object")
+        raise InvalidParameter(f"{name} must be a JSON object")
     if set(plain) != set(members):
         unknown, missing = set(plain) - set(members), set(members) - set(plain)
         problems = [f"{len(unknown)} unknown"] if unknown else []
@@ -251,7 +261,7 @@ def _object(name: str, plain: Any, members: Sequence[str]) -> Mapping[str, Any]:
 
 def _list(name: str, plain: Any, most: int) -> list[Any]:
     if not isinstance(plain, list) or len(plain) > most:
-        raise InvalidParameter(f"{name} must be a list of at most {most:,}")
+        raise InvalidParameter(f"{name} must be a list of at most {most:,} entries")
     return plain
 
 
@@ -261,7 +271,7 @@ def _texts(name: str, plain: Any) -> tuple[str, ...]:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or len(value) > LETTERS:
-        raise InvalidParameter(f"{name} must be a text of at most {LETTERS:,} letters")
+        raise InvalidParameter(f"{name} must be a text of at most {LETTERS:,} characters")
     if any(letter < " " and letter not in "\n\t" for letter in value):
         raise InvalidParameter(f"{name} must be a text without control characters")
     return value
@@ -277,7 +287,7 @@ def _number(name: str, value: Any, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidParameter(f"{name} must be a number")
     if not low <= value <= high:  # NaN is not, and nor is a whole number that no float holds
-        raise InvalidParameter(f"{name} must be from {low:g} to {high:g}")
+        raise InvalidParameter(f"{name} must be a number from {low:g} to {high:g}")
     return float(value)
 
 

@@ -30,27 +30,17 @@ def betting_interval(
     high: float = 1.0,
     side: Side = "both",
 ) -> tuple[float, float]:
-    """Interval of the mean of independent, identically distributed rows by betting against every candidate.
+    """Interval of the mean of independent, identically distributed rows, by bets against every candidate value of
+    the mean.
 
-    Scale the values to [0, 1]. A gambler who thinks that the mean is above `m` starts with capital 1 and bets the
-    fraction `b_i(m) = min(b_i, c/m)`, `c = 3/4`, on row `i`:
+    For each candidate `m` a gambler bets that the mean is above `m`, starting with capital 1. On row `i` the gambler
+    bets the fraction `b_i(m) = min(b_i, c/m)` with `c = 3/4`, where `b_i >= 0` depends only on the rows before `i`.
+    With values scaled to [0, 1] the capital after `t` rows is
 
         K_t(m) = product over i <= t of (1 + b_i(m) (x_i - m)).
 
-    `b_i >= 0` depends on the rows before `i` alone, not on `m`.
-
-    *The ends are valid.* A factor is at least `1 - c > 0`. If the mean is `m`, each factor has conditional expectation
-    1, so `K_t(m)` is a non-negative martingale and by Ville's inequality it ever reaches `1/tail` with probability at
-    most `tail`. The candidate `m` is refuted if it did, at any `t <= n`. Only the test at the true mean has to hold, so
-    nothing is paid for trying many candidates.
-
-    *Bisection is right.* For fixed rows each factor falls as `m` grows: where `b_i < c/m` it is `1 + b_i (x_i - m)`,
-    elsewhere `1 - c + c x_i/m`, and the two agree where they meet. All factors are positive, so every `K_t(m)` falls,
-    and so does the largest of them. Hence the refuted candidates are all those below one point, and a refuted point is
-    a valid lower limit. The upper limit is one less the lower limit of `1 - x`.
-
-    The bets only decide how narrow the interval is: `b_i = sqrt(2 ln(1/tail) / (n v))` with `v` the variance of the
-    rows before `i`, started from one imaginary row at 1/2 with variance 1/4.
+    If the true mean is `m`, the capital ever reaches `1/tail` with probability at most `tail`. So the lower limit is
+    the largest candidate at which it reached `1/tail`. The upper limit is found in the same way for `1 - x`.
 
     Parameters
     ----------
@@ -68,6 +58,20 @@ def betting_interval(
     tuple of float
         `(low, high)`, each end rounded outwards by at most 1e-7 of the range. Secret: it depends on the rows. Time:
         about 15 passes over the rows and as many logarithms for each limit, 5 ms at 10,000 rows.
+
+    Notes
+    -----
+    `b_i >= 0` depends on the rows before `i` alone, not on `m`.
+
+    *The ends are valid.* A factor is at least `1 - c > 0`. If the mean is `m`, each factor has conditional expectation
+    1, so `K_t(m)` is a non-negative martingale and by Ville's inequality it ever reaches `1/tail` with probability at
+    most `tail`. The candidate `m` is refuted if it did, at any `t <= n`. Only the test at the true mean has to hold, so
+    nothing is paid for trying many candidates.
+
+    *Bisection is right.* For fixed rows each factor falls as `m` grows: where `b_i < c/m` it is `1 + b_i (x_i - m)`,
+    elsewhere `1 - c + c x_i/m`, and the two agree where they meet. All factors are positive, so every `K_t(m)` falls,
+    and so does the largest of them. Hence the refuted candidates are all those below one point, and a refuted point is
+    a valid lower limit. The upper limit is one less the lower limit of `1 - x`.
 
     Examples
     --------

@@ -24,10 +24,11 @@ from holdfast.holdout.intervals.betting import Bets
 
 @runtime_checkable
 class Procedure(Protocol):
-    """An interval for one question, ready to be asked at any share.
+    """A way to compute the interval for one question, at any error probability.
 
-    Everything but `interval` is public: the caller may show it. What `interval` returns is secret, because it depends
-    on the rows; only what the holdout's transcript pays for may be shown of it. A repr shows the public part alone.
+    Everything except `interval` is public and may be shown. The result of `interval` is secret, because it depends on
+    the rows. Only those parts of it may be shown that the holdout's transcript pays for. The repr shows the public part
+    alone.
 
     Attributes
     ----------
@@ -48,25 +49,26 @@ class Procedure(Protocol):
 
     @property
     def low(self) -> float:
-        """Least value that the target can have."""
+        """The smallest value that the target can have."""
 
     @property
     def high(self) -> float:
-        """Greatest value that the target can have."""
+        """The largest value that the target can have."""
 
     @property
     def n(self) -> int:
-        """Rows it was computed from."""
+        """The number of rows from which the interval is computed."""
 
     @property
     def description(self) -> str:
-        """Public words for what is estimated and how."""
+        """A public description of what is estimated and how."""
 
     def interval(self, log_share: float, side: Side = "both") -> tuple[float, float]:
-        """Limits that miss the truth of a fixed question with probability at most `exp(log_share)`.
+        """Return limits that miss the true value of a fixed question with probability at most `exp(log_share)`.
 
-        With `side` "lower" ("upper") the whole share is spent on the lower (upper) limit and the other one is `high`
-        (`low`). A smaller share need not give a wider interval: bets, for example, are placed for one share.
+        With `side="lower"` this whole probability is used for the lower limit, and the upper limit is `high`. With
+        `side="upper"` it is used for the upper limit, and the lower limit is `low`. A smaller probability need not give
+        a wider interval, because bets, for example, are placed for one probability.
         """
 
 

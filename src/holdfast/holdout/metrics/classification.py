@@ -63,10 +63,9 @@ def counted_share(
 
 
 def precision(labels: Any, predictions: Any) -> OnRows:
-    """Return the probability that a row predicted positive is positive.
+    """Return the precision as a metric: the probability that a row that is predicted positive is positive.
 
-    Among the rows predicted positive the correct ones are binomial; see `counted_share`. No row predicted positive
-    gives [0, 1].
+    If no row is predicted positive, the interval is [0, 1].
 
     Parameters
     ----------
@@ -77,6 +76,10 @@ def precision(labels: Any, predictions: Any) -> OnRows:
     -------
     OnRows
         Time: a few passes over the rows.
+
+    Notes
+    -----
+    Among the rows predicted positive the correct ones are binomial; see `counted_share`.
 
     Examples
     --------
@@ -90,9 +93,9 @@ def precision(labels: Any, predictions: Any) -> OnRows:
 
 
 def recall(labels: Any, predictions: Any) -> OnRows:
-    """Return the probability that a positive row is predicted positive.
+    """Return the recall as a metric: the probability that a positive row is predicted positive.
 
-    Among the positive rows the found ones are binomial; see `counted_share`. No positive row gives [0, 1].
+    If no row is positive, the interval is [0, 1].
 
     Parameters
     ----------
@@ -103,6 +106,10 @@ def recall(labels: Any, predictions: Any) -> OnRows:
     -------
     OnRows
         Time: a few passes over the rows.
+
+    Notes
+    -----
+    Among the positive rows the found ones are binomial; see `counted_share`.
 
     Examples
     --------
@@ -116,12 +123,10 @@ def recall(labels: Any, predictions: Any) -> OnRows:
 
 
 def f1(labels: Any, predictions: Any) -> OnRows:
-    """Return the F1 score of the population, `2 P(both) / (P(label) + P(prediction))`.
+    """Return the F1 score of the population as a metric, `2 P(both) / (P(label) + P(prediction))`.
 
-    Let `J` be the share of rows that are positive *and* predicted positive among those that are one or the other.
-    `F1 = 2J/(1 + J)`, which rises with `J`. And `J` is a share of rows that count, for which Clopper-Pearson holds
-    given how many count (`counted_share`). So no more is lost than for a plain accuracy. If no row is positive or
-    predicted positive the interval is [0, 1].
+    `P(both)` is the probability that a row is positive and predicted positive. The interval is an exact binomial
+    interval. If no row is positive or predicted positive, the interval is [0, 1].
 
     Parameters
     ----------
@@ -132,6 +137,12 @@ def f1(labels: Any, predictions: Any) -> OnRows:
     -------
     OnRows
         Time: a few passes over the rows.
+
+    Notes
+    -----
+    Let `J` be the share of rows that are positive *and* predicted positive among those that are one or the other.
+    `F1 = 2J/(1 + J)`, which rises with `J`. And `J` is a share of rows that count, for which Clopper-Pearson
+    holds given how many count (`counted_share`). So no more is lost than for a plain accuracy.
 
     Examples
     --------
@@ -145,10 +156,10 @@ def f1(labels: Any, predictions: Any) -> OnRows:
 
 
 def f_beta(labels: Any, predictions: Any, beta: float, family: RatioFamily = "kl") -> OnRows:
-    """Return the F-beta score, `(1 + b^2) P(both) / ((1 + b^2) P(both) + b^2 P(missed) + P(false alarm))`.
+    """Return the F-beta score as a metric, with `b = beta`.
 
-    Rows that count weigh differently unless `beta` is 1, so it goes through `ratio` with denominators in
-    `[0, 1 + b^2]`; at `beta` 1 `f1` is narrower and is used.
+    The score is `(1 + b^2) P(both) / ((1 + b^2) P(both) + b^2 P(missed) + P(false alarm))`. For `beta` 1 the narrower
+    interval of `f1` is used.
 
     Parameters
     ----------
@@ -163,6 +174,11 @@ def f_beta(labels: Any, predictions: Any, beta: float, family: RatioFamily = "kl
     -------
     OnRows
         Time: a few passes over the rows.
+
+    Notes
+    -----
+    Rows that count weigh differently unless `beta` is 1, so it goes through `ratio` with denominators in `[0, 1 +
+    b^2]`.
 
     Examples
     --------
@@ -186,12 +202,10 @@ def _from_jaccard(share: float) -> float:
 
 
 def auc(labels: Any, scores: Any) -> OnRows:
-    """Return the AUC of a fixed score, `P(score of a positive > score of a negative) + P(equal)/2`.
+    """Return the AUC of a fixed score as a metric: `P(score of a positive > score of a negative) + P(equal)/2`.
 
-    Given the labels, the scores of the positive rows are independent draws from one distribution and those of the
-    negative rows from another. So `one-question.two-sample-u` holds whatever the class counts came out as, with the
-    smaller count as its sample size, and then also before the labels are known. With a class that has no row the
-    interval is [0, 1].
+    The interval is that of `one-question.two-sample-u`, with the smaller class count as its sample size. If a class has
+    no row, the interval is [0, 1].
 
     Parameters
     ----------
@@ -204,6 +218,12 @@ def auc(labels: Any, scores: Any) -> OnRows:
     -------
     OnRows
         Time: a sort of the negative scores and a search for each positive one; then microseconds an interval.
+
+    Notes
+    -----
+    Given the labels, the scores of the positive rows are independent draws from one distribution and those of the
+    negative rows from another. So the interval holds whatever the class counts came out as, and then also before
+    the labels are known.
 
     Examples
     --------
@@ -234,12 +254,12 @@ def _area(ones: npt.NDArray[np.float64], zeros: npt.NDArray[np.float64]) -> floa
 
 
 def win_share(values_b: Any, values_a: Any) -> OnRows:
-    """Return the probability that B beats A on a row on which they differ, `P(b > a | b != a)`.
+    """Return, as a metric, the probability that B beats A on a row on which they differ, `P(b > a | b != a)`.
 
-    Among the rows on which they differ the wins of B are binomial; see `counted_share`. It is the sign test, and for
-    0/1 values McNemar's exact test turned into an interval. For 0/1 values "the share is above 1/2" says exactly that
-    the mean of B is above the mean of A. Rows on which both agree cost nothing, so for two good models it is much
-    sharper than an interval of the mean difference, whose range is 2. If they never differ the interval is [0, 1].
+    This is the sign test, and for 0/1 values McNemar's exact test, in the form of an interval. For 0/1 values the
+    probability is above 1/2 exactly if the mean of B is above the mean of A. Rows on which both agree do not matter.
+    Therefore, for two good models, it is much sharper than an interval of the mean difference. If A and B never differ,
+    the interval is [0, 1].
 
     Parameters
     ----------
@@ -250,6 +270,11 @@ def win_share(values_b: Any, values_a: Any) -> OnRows:
     -------
     OnRows
         Time: a few passes over the rows.
+
+    Notes
+    -----
+    Among the rows on which they differ the wins of B are binomial; see `counted_share`. The range of the mean
+    difference is 2.
 
     Examples
     --------

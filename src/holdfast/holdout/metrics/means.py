@@ -69,7 +69,7 @@ def ordered(name: str, values: Any, n: int | None = None) -> npt.NDArray[np.floa
     """
     rows = numbers(name, values, n)
     if np.isnan(rows).any():
-        raise InvalidParameter(f"{name} must be one number per row, and some are not")
+        raise InvalidParameter(f"{name} must have one number for each row, but some entries are not numbers")
     return rows
 
 
@@ -90,7 +90,7 @@ def mean(
     name: str = "mean",
     what: str = "values",
 ) -> OnRows:
-    """Return the mean of one value per row, or of paired differences with `low=-1`.
+    """Return, as a metric, the mean of one value per row. For paired differences give `low=-1`.
 
     Parameters
     ----------
@@ -148,11 +148,9 @@ def mean(
 def group_mean(
     values: Any, members: Any, family: FamilyName = "kl", low: float = 0.0, high: float = 1.0, name: str = "group mean"
 ) -> OnRows:
-    """Return the mean of a value among the rows of a group, `E[v | member]`.
+    """Return, as a metric, the mean of a value among the rows of a group, `E[v | member]`.
 
-    Given which rows are members, the members' values are independent draws from the group's distribution. So every
-    family holds with the group's realised size, and then also on average over it. A group without rows gives the whole
-    range.
+    The interval is that of a mean over the rows that are members. If the group has no row, it is the whole range.
 
     Parameters
     ----------
@@ -172,6 +170,11 @@ def group_mean(
     -------
     OnRows
         Its `n` counts all rows. Time: that of `mean` on the members.
+
+    Notes
+    -----
+    Given which rows are members, the members' values are independent draws from the group's distribution. So
+    every family holds with the group's realised size, and then also on average over it.
 
     Examples
     --------
@@ -205,27 +208,11 @@ def ratio(
     family: RatioFamily = "kl",
     name: str = "ratio",
 ) -> OnRows:
-    """Return the ratio `r = E[num] / E[den]` of two per-row numbers with `low den <= num <= high den` in every row.
+    """Return, as a metric, the ratio `r = E[num] / E[den]` of two numbers that each row has.
 
-    *Idea.* `r >= c` exactly if `E[num - c den] >= 0`, and `num - c den` is a bounded value of a row. So a candidate `c`
-    is refuted by any interval of that mean. Only the test at the true `c` has to hold, so the share is not split over
-    the candidates.
-
-    *Proof that bisection is right.* Scale so that `low, high = 0, 1` and `den <= 1`; write `A <= B` for the two means.
-    The values `num - c den` lie in `[-c, 1 - c]`. Shifted by `c` they lie in [0, 1], with mean `y(c) = A + c (1 - B)`,
-    and `E[num - c den] = 0` says that the mean is `c`.
-
-    - "kl" refutes `r <= c` where `c < A/B` and `n kl(y(c) || c) >= ln(1/tail)`. The divergence falls in `c`: its slope
-      is `(1 - B) ln(y (1 - c) / (c (1 - y))) - (y - c) / (c (1 - c))`. As `ln(y/c) <= (y - c)/c` and
-      `ln((1 - c)/(1 - y)) <= (y - c)/(1 - y)`, it is at most
-      `(y - c) ((1 - B)/c + (1 - B)/(1 - y) - 1/c - 1/(1 - c))`, and `1 - y >= (1 - B)(1 - c)` because `A <= B`. So what
-      is refuted are all candidates below one point.
-    - "empirical-bernstein" refutes `r <= c` where `A - c B` exceeds its half-width, which is affine and rising in the
-      sample deviation of `num - c den`. That deviation is the length of a vector affine in `c`, so it is convex and the
-      excess is concave: if it is positive at `c = 0` it changes sign once, and if it is not the limit is 0.
-
-    The upper limit is that of `den - num`, mirrored. If the true ratio is `r`, a lower limit above `r` means that `r`
-    itself was refuted.
+    In every row `low den <= num <= high den` must hold. The interval has all candidates `c` for which an interval of
+    the mean of `num - c den` contains 0. The error probability is not split over the candidates, because only the test
+    of the true ratio has to hold.
 
     Parameters
     ----------
@@ -245,6 +232,27 @@ def ratio(
     OnRows
         Time: a few passes over the rows, then about a hundred microseconds an interval.
 
+    Notes
+    -----
+    *Idea.* `r >= c` exactly if `E[num - c den] >= 0`, and `num - c den` is a bounded value of a row. So a
+    candidate `c` is refuted by any interval of that mean.
+
+    *Proof that bisection is right.* Scale so that `low, high = 0, 1` and `den <= 1`; write `A <= B` for the two means.
+    The values `num - c den` lie in `[-c, 1 - c]`. Shifted by `c` they lie in [0, 1], with mean `y(c) = A + c (1 - B)`,
+    and `E[num - c den] = 0` says that the mean is `c`.
+
+    - "kl" refutes `r <= c` where `c < A/B` and `n kl(y(c) || c) >= ln(1/tail)`. The divergence falls in `c`: its slope
+      is `(1 - B) ln(y (1 - c) / (c (1 - y))) - (y - c) / (c (1 - c))`. As `ln(y/c) <= (y - c)/c` and
+      `ln((1 - c)/(1 - y)) <= (y - c)/(1 - y)`, it is at most
+      `(y - c) ((1 - B)/c + (1 - B)/(1 - y) - 1/c - 1/(1 - c))`, and `1 - y >= (1 - B)(1 - c)` because `A <= B`. So what
+      is refuted are all candidates below one point.
+    - "empirical-bernstein" refutes `r <= c` where `A - c B` exceeds its half-width, which is affine and rising in the
+      sample deviation of `num - c den`. That deviation is the length of a vector affine in `c`, so it is convex and the
+      excess is concave: if it is positive at `c = 0` it changes sign once, and if it is not the limit is 0.
+
+    The upper limit is that of `den - num`, mirrored. If the true ratio is `r`, a lower limit above `r` means that `r`
+    itself was refuted.
+
     Examples
     --------
     >>> low, high = ratio([1.0, 0.5, 0.0, 2.0] * 2_500, [2.0, 0.5, 1.0, 2.0] * 2_500, 2.0).interval(-5.0)
@@ -257,7 +265,7 @@ def ratio(
     num = ordered("numerators", numerators, len(den))
     if not ((num >= low * den) & (num <= high * den)).all():
         raise InvalidParameter(
-            f"numerators must lie between {low:g} and {high:g} times the denominators in every row, and some do not"
+            f"numerators must be between {low:g} and {high:g} times the denominators in every row, but some are not"
         )
     return from_parts((num - low * den) / (high - low), den, most, low, high, family, name)
 
@@ -397,11 +405,11 @@ def weighted_mean(
     high: float = 1.0,
     family: RatioFamily = "kl",
 ) -> OnRows:
-    """Return the mean of a value where each row weighs what its weight says, `E[w v] / E[w]`.
+    """Return, as a metric, the weighted mean of a value, `E[w v] / E[w]`, where `w` is the weight of a row and `v`
+    its value.
 
-    It is a ratio of two means (see `ratio`): the values `w (v - c)` lie in an interval of length `max_weight` times the
-    range of `v`. Without a declared bound on the weights nothing can be certified, because one heavy row may decide
-    everything; so the bound is asked for, and never read off the rows.
+    You must declare `max_weight`, a bound on the weights. It is never read off the rows. Without a bound nothing can be
+    certified, because one heavy row may decide everything.
 
     Parameters
     ----------
@@ -420,6 +428,11 @@ def weighted_mean(
     -------
     OnRows
         Time: a few passes over the rows, then about a hundred microseconds an interval.
+
+    Notes
+    -----
+    It is a ratio of two means (see `ratio`): the values `w (v - c)` lie in an interval of length `max_weight`
+    times the range of `v`.
 
     Examples
     --------

@@ -243,7 +243,7 @@ class PlannedMethod:
 
 @dataclass(frozen=True)
 class HoldoutPlan:
-    """Every method for one use of a holdout, best first. Made by `plan`.
+    """The comparison of all methods for one use of a holdout, the best first. `plan` makes it.
 
     Examples
     --------
@@ -268,19 +268,25 @@ class HoldoutPlan:
         for row in self.methods:
             if row.name == name:
                 return row
-        raise KeyError(f"{name!r} is not in this plan, which has {', '.join(row.name for row in self.methods)}")
+        raise KeyError(
+            f"{name!r} is not a method of this plan, which has {', '.join(row.name for row in self.methods)}"
+        )
 
     @property
     def length(self) -> float:
-        """Length of the range."""
+        """The length of the range of the values."""
         return self.high - self.low
 
     def usable(self, row: PlannedMethod) -> bool:
-        """Return whether a row is certified for adaptive use, with a guess or without as planned."""
+        """Return whether the method of a row is certified for adaptive use, with a guess or without one, as was
+        planned.
+        """
         return row.certified and not row.reference and not (self.guess is False and "a guess" in row.needs)
 
     def reached(self, row: PlannedMethod) -> bool:
-        """Return whether a usable row says something and is as narrow as was asked for."""
+        """Return whether the method of a row is usable, is not vacuous, and reaches the half-width that was asked
+        for.
+        """
         if not self.usable(row) or row.vacuous:
             return False
         return self.half_width is None or row.half_width <= self.half_width
@@ -292,9 +298,11 @@ class HoldoutPlan:
 
     @property
     def recommended(self) -> str | None:
-        """The narrowest certified method that shows values (else bits, else a best score); None if there is none.
+        """The certified method with the smallest half-width, or None if there is none.
 
-        Methods that need a guess are left out when `guess` is False. Without `n`, the one that needs the fewest rows.
+        Methods that show values are preferred to methods that show only yes or no, and these to methods that show only
+        a best score. Methods that need a guess are left out if `guess` is False. Without `n` it is the method that
+        needs the fewest rows.
         """
         for answers in ("values", "bits", "best score"):
             some = {row.name: self._cost(row) for row in self.methods if self.reached(row) and row.answers == answers}
@@ -309,7 +317,7 @@ class HoldoutPlan:
         return math.inf if row.n_required is None else float(row.n_required)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data: what was asked, the methods, the recommendation."""
+        """Return plain data: what was asked for, all methods, and the recommended one."""
         asked = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "methods"}
         return {
             "methods": [row.to_dict() for row in self.methods],
@@ -320,19 +328,25 @@ class HoldoutPlan:
         }
 
     def columns(self) -> tuple[str, ...]:
-        """Headings of the table, which `notes` explains; two give way to the half-width that was asked for."""
+        """The headings of the table's columns. `notes` explains them.
+
+        If a half-width was asked for, two columns are replaced by columns about it.
+        """
         if self.half_width is None:
             return ("method", "half-width", "before failures", "guaranteed pass", "needs", "remark")
         both = ("questions", "failures") if self.n is not None else ()
         return ("method", "half-width", "rows needed", *both, "needs", "remark")
 
     def cells(self) -> list[tuple[str, ...]]:
-        """The table's cells, one tuple a method: the recommended one first, and without the limit, which is none."""
+        """The cells of the table, one tuple for each method, the recommended method first.
+
+        The theoretical limit is left out, because it is not a method.
+        """
         rows = [row for row in self.methods if not row.reference]
         return [self._cells(row) for row in sorted(rows, key=lambda row: row.name != self.recommended)]
 
     def notes(self) -> list[str]:
-        """Return what each column of the table means, a sentence each."""
+        """Return what each column of the table means, one sentence for each column."""
         after = f" after {self.failures:,} failed check{'' if self.failures == 1 else 's'}" if self.failures else ""
         notes = [
             f"half-width: what a pass or a noisy answer certifies at question {self.questions:,}{after}.",
@@ -367,7 +381,7 @@ class HoldoutPlan:
         return (row.name, length(row.half_width), *middle, needs, "; ".join(marks))
 
     def title(self) -> str:
-        """Return what was asked, in one line."""
+        """Return what was asked for, in one line."""
         rows = "rows as needed" if self.n is None else f"{self.n:,} rows"
         wanted = "" if self.half_width is None else f", half-width {self.half_width:g}"
         span = "" if (self.low, self.high) == (0, 1) else f", values in [{self.low:g}, {self.high:g}]"
@@ -377,7 +391,9 @@ class HoldoutPlan:
         )
 
     def words(self) -> list[str]:
-        """Plain sentences: what to use, what gives no guarantee, what would work instead."""
+        """Return the plan in sentences: which method to use, which methods give no guarantee, and what would work
+        instead.
+        """
         return words(self)
 
     def __str__(self) -> str:
@@ -403,7 +419,7 @@ class HoldoutPlan:
         return f"{first}{table}{rest}"
 
     def curve(self, questions: Sequence[int] | None = None, progress: Progress | None = None) -> list[dict[str, Any]]:
-        """Half-widths of every method at other numbers of questions: the numbers behind `plot`.
+        """Return the half-width of every method at other numbers of questions. `plot` draws these numbers.
 
         Parameters
         ----------
@@ -421,9 +437,9 @@ class HoldoutPlan:
         return curve(self, questions, progress)
 
     def plot(self, questions: Sequence[int] | None = None, progress: Progress | None = None) -> Any:
-        """Half-width against the number of questions, both on log scales, as an Altair chart.
+        """Draw the half-width against the number of questions, both on log scales, as an Altair chart.
 
-        Needs the extra `plots` (`pip install 'holdfast[plots]'`). Takes what `curve` takes.
+        It takes the same arguments as `curve`. It needs the extra `plots` (`pip install 'holdfast[plots]'`).
         """
         return plot(self, questions, progress)
 
@@ -457,7 +473,7 @@ def count(value: int | None) -> str:
 def need_n(plan: HoldoutPlan) -> int:
     """Return the plan's rows, or an error that asks for them."""
     if plan.n is None:
-        raise InvalidParameter("n must be given in the plan to draw widths against questions, got None")
+        raise InvalidParameter("to draw half-widths against questions, the plan needs n; call plan with n")
     return plan.n
 
 
@@ -472,11 +488,11 @@ def plan(
     guess: float | bool | None = None,
     binary: bool = False,
 ) -> HoldoutPlan:
-    """Compare the half-width that every method guarantees for a use of a holdout, with the recommended one first.
+    """Compare the half-width that every method guarantees for a use of a holdout, with the recommended method first.
 
-    All answers of a run are within the half-width of the population value at once, with the given confidence, against
-    any analyst who chooses questions after seeing earlier answers. Give `n` to see widths, `half_width` to see the
-    rows that each method needs, both to see also how many questions and failures fit.
+    All answers of a run are within the half-width of their population values together, with the given confidence, for
+    any analyst who chooses questions after seeing earlier answers. Give `n` to see half-widths. Give `half_width` to
+    see how many rows each method needs. Give both to see also how many questions and failures each method allows.
 
     Parameters
     ----------
@@ -524,7 +540,9 @@ def plan(
     use, length = _use(questions, failures, confidence, low, high, guess, binary)
     n = None if n is None else arguments.whole("n", n, at_least=1, at_most=LIMIT)
     if n is None and half_width is None:
-        raise InvalidParameter("n must be a whole number, at least 1, or half_width must be given, got neither")
+        raise InvalidParameter(
+            "neither n nor half_width was given; give n, a whole number of at least 1, or half_width, or both"
+        )
     if half_width is not None:
         # below 1e-9 not even 10**15 rows suffice, from half of the range on a width is vacuous
         half_width = arguments.real("half_width", half_width, at_least=1e-9 * length, below=length / 2)

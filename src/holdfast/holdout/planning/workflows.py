@@ -51,7 +51,7 @@ _WINNER, _LOSS = 0.9, 0.1
 
 @dataclass(frozen=True)
 class Workflow:
-    """What a way of working certifies, and what else would be valid.
+    """What a workflow on a holdout certifies, next to the best valid alternative.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Workflow:
 
     @property
     def ratio(self) -> float:
-        """Ours divided by the alternative's."""
+        """The half-width of the workflow divided by the half-width of the alternative."""
         return self.half_width / self.alternative_half_width
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def workflow(
     guess: float = 0.85,
     confidence: float = 0.95,
 ) -> Workflow:
-    """Plan a way of working, next to the best valid alternative on the same rows.
+    """Plan a workflow on a holdout, and compare it with the best valid alternative on the same rows.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def workflow(
     for option, value in said.items():
         if value is not None and option not in _APPLIES[name]:
             raise InvalidParameter(
-                f"{option} must not be given for the workflow {name}, which has {', '.join(_APPLIES[name])}"
+                f"{option} must not be given for the workflow {name}, which takes {', '.join(_APPLIES[name])}"
             )
     least = _LEAST | ({"candidates": 2} if name == "pairs" else {})
     counts = {
