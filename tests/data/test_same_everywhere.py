@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,11 @@ from typing import Any
 import pytest
 
 from holdfast.data import Sample, Schema, table
+from holdfast.data.engines import polars_sample
+from holdfast.data.engines.polars_sample import PolarsSample
+from holdfast.data.sample import Sums
 from holdfast.data.statistics import Statistic, of_rows
+from holdfast.data.statistics.request import Pass
 from holdfast.errors import InvalidParameter
 from tests.data import kept
 from tests.data.expressions.odd_rows import SCHEMA
@@ -105,6 +110,26 @@ def test_two_hundred_questions(sample: Sample, request: pytest.FixtureRequest) -
     # The other two ways into DuckDB run the same statements, so some of the questions show that they read the same.
     short = request.node.callspec.params["sample"] in ("duckdb-csv", "duckdb-table")
     assert differing(sample, 30 if short else QUESTIONS) == []
+
+
+def test_numbers_and_truth_values_of_few_rows_are_added_up_as_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked one by one, so that questions about texts do not take the others to polars; and all of them by polars."""
+    collected: list[object] = []
+    ours = PolarsSample._collected
+
+    def counting(self: PolarsSample, work: Sequence[Pass]) -> Sums:
+        collected.append(work)
+        return ours(self, work)
+
+    monkeypatch.setattr(PolarsSample, "_collected", counting)
+    sample = table(kept.arrow(HELD))
+    assert [tuple(sample.measure([asked])[0]) for asked in ASKED] == meant()
+    assert len(ASKED) / 10 < len(collected) < len(ASKED) * 9 / 10
+    collected.clear()
+    monkeypatch.setattr(polars_sample, "ARRAYS", ROWS - 1)
+    sample = table(kept.arrow(HELD))
+    assert [tuple(sample.measure([asked])[0]) for asked in ASKED] == meant()
+    assert len(collected) >= len(ASKED)
 
 
 def test_two_hundred_questions_on_postgres(postgres_url: str) -> None:
