@@ -37,7 +37,9 @@ def test_who_waits_is_done_together_in_order() -> None:
     async def main() -> None:
         work = Slow()
         gathered = Coalescer(work, at_once=1, most=4)
-        asked = [asyncio.create_task(gathered(item)) for item in range(8)]
+        asked = [asyncio.create_task(gathered(0))]
+        await _steps()
+        asked += [asyncio.create_task(gathered(item)) for item in range(1, 8)]
         await _steps()
         assert work.groups == [[0]]
         assert not gathered.idle
@@ -49,6 +51,29 @@ def test_who_waits_is_done_together_in_order() -> None:
         assert work.groups == [[0], [1, 3, 4, 5], [6, 7]]
         await asyncio.sleep(0)
         assert gathered.idle
+
+    asyncio.run(main())
+
+
+def test_those_that_come_in_one_turn_are_done_together() -> None:
+    async def main() -> None:
+        work, idle = Slow(), []
+        gathered = Coalescer(work, when_idle=lambda: idle.append(len(work.groups)))
+        asked = [asyncio.create_task(gathered(item)) for item in range(3)]
+        await asyncio.sleep(0)
+        assert not gathered.idle
+        await _steps()
+        assert work.groups == [[0, 1, 2]], "nobody is at work, and the first waits for the others of its turn alone"
+        work.go.set()
+        assert await asyncio.gather(*asked) == [0, 10, 20]
+        await _steps()
+        given_up = asyncio.create_task(gathered(3))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await _steps()
+        assert work.groups == [[0, 1, 2]]
+        assert gathered.idle
+        assert idle == [1, 1], "also where its only call was given up before its turn"
 
     asyncio.run(main())
 
@@ -80,7 +105,9 @@ def test_a_group_has_a_head_start_and_then_holds_nobody_up() -> None:
         clock = _stopped()
         gathered = Coalescer(work, at_once=2)
         gathered.head_start = 0.05
-        asked = [asyncio.create_task(gathered(item)) for item in range(3)]
+        asked = [asyncio.create_task(gathered(0))]
+        await _steps()
+        asked += [asyncio.create_task(gathered(item)) for item in (1, 2)]
         await _steps()
         clock.now += 0.04
         await _steps()
@@ -118,11 +145,13 @@ def test_one_timer_at_a_time_and_none_that_is_left() -> None:
         work, idle = Slow(), []
         gathered = Coalescer(work, at_once=3, when_idle=lambda: idle.append(len(work.groups)))
         gathered.head_start = 60.0
-        asked = [asyncio.create_task(gathered(item)) for item in range(2)]
-        await asyncio.sleep(0)
+        asked = [asyncio.create_task(gathered(0))]
+        await _steps()
+        asked.append(asyncio.create_task(gathered(1)))
+        await _steps()
         timer = gathered._timer
         asked.append(asyncio.create_task(gathered(2)))
-        await asyncio.sleep(0)
+        await _steps()
         assert timer is not None
         assert gathered._timer is timer
         work.go.set()
@@ -133,7 +162,9 @@ def test_one_timer_at_a_time_and_none_that_is_left() -> None:
 
         gathered.head_start = 0.05
         work.go.clear()
-        asked = [asyncio.create_task(gathered(item)) for item in range(2)]
+        asked = [asyncio.create_task(gathered(0))]
+        await _steps()
+        asked.append(asyncio.create_task(gathered(1)))
         await _until(lambda: len(work.groups) == 4)  # a timer after one that was cancelled
         asked.append(asyncio.create_task(gathered(2)))
         await _until(lambda: len(work.groups) == 5)  # and after one that has fired
@@ -154,9 +185,9 @@ def test_who_gives_up_while_it_is_done_takes_no_answer_from_others() -> None:
         work = Slow()
         gathered = Coalescer(work)
         first = asyncio.create_task(gathered(0))
-        await asyncio.sleep(0)
+        await _steps()
         asked = [asyncio.create_task(gathered(item)) for item in (1, 2, 13)]
-        await asyncio.sleep(0)
+        await _steps()
         work.go.set()
         await first
         work.go.clear()
@@ -215,7 +246,7 @@ def test_errors_are_their_own_unless_all_failed() -> None:
         gathered = Coalescer(forgetful)
         asked = asyncio.gather(*(gathered(item) for item in range(3)), return_exceptions=True)
         found = [str(one) for one in await asyncio.wait_for(asked, 60)]
-        assert found == ["1 calls have 0 outcomes", *["2 calls have 1 outcomes"] * 2]
+        assert found == ["3 calls have 2 outcomes"] * 3
 
     asyncio.run(main())
 
@@ -260,7 +291,9 @@ def test_a_group_that_nobody_waits_for_any_more_is_given_up() -> None:
             return []
 
         gathered = Coalescer(work)
-        asked = [asyncio.create_task(gathered(item)) for item in range(3)]
+        asked = [asyncio.create_task(gathered(0))]
+        await _steps()
+        asked += [asyncio.create_task(gathered(item)) for item in (1, 2)]
         await _steps()
         asked[0].cancel()
         await _until(lambda: given_up == [[0]])

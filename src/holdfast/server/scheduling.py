@@ -79,10 +79,10 @@ def _until(given_up: threading.Event, call: Callable[[], T]) -> T:
 class Coalescer(Generic[I, O]):
     """Coalesces concurrent calls: those that come while others are at work are done together by the next group.
 
-    A call that meets nobody at work is done at once. Others wait until a place is free and are then done together, in
-    order, up to `most` at once. At most `at_once` groups are at work, and a group begins next to others only when none
-    of them began less than `head_start` seconds ago. A call that is given up before its turn is not done at all, and a
-    group is given up when nobody waits for any of its calls.
+    A call that meets nobody at work is done at once, with those that come in the same turn of the event loop. Others
+    wait until a place is free and are then done together, in order, up to `most` at once. At most `at_once` groups are
+    at work, and a group begins next to others only when none of them began less than `head_start` seconds ago. A call
+    that is given up before its turn is not done at all, and a group is given up when nobody waits for any of its calls.
     `when_idle` is called whenever the last of them has ended.
 
     Examples
@@ -105,6 +105,7 @@ class Coalescer(Generic[I, O]):
         self.head_start = 0.0
         self._begun = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self._soon: asyncio.Handle | None = None
 
     @property
     def idle(self) -> bool:
@@ -113,10 +114,17 @@ class Coalescer(Generic[I, O]):
 
     async def __call__(self, item: I) -> O:
         """Have one call done, with whatever others are waiting."""
-        future: asyncio.Future[O] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[O] = loop.create_future()
         self._waiting.append((item, future))
-        self._start()
+        if self._soon is None:
+            self._soon = loop.call_soon(self._start_soon)
         return await future
+
+    def _start_soon(self) -> None:
+        self._soon = None
+        self._start()
+        self._say_if_idle()  # where every call was given up meanwhile
 
     def _start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -149,8 +157,11 @@ class Coalescer(Generic[I, O]):
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-            if self._when_idle is not None:
-                self._when_idle()
+            self._say_if_idle()
+
+    def _say_if_idle(self) -> None:
+        if self.idle and self._when_idle is not None:
+            self._when_idle()
 
     async def _do(self, group: list[tuple[I, asyncio.Future[O]]]) -> None:
         outcomes: Sequence[O | Exception]
