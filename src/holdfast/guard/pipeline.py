@@ -269,6 +269,10 @@ class SeveralRows(Rows):
         return [request.bound.prepare([next(sums) for _ in request.bound.statistics], n) for request in requests]
 
 
+class Superseded(Exception):
+    """Questions to the latest epoch came to one that is not the latest any more; nothing was done with them."""
+
+
 # --- The pipeline -----------------------------------------------------------------------------------------------------
 
 
@@ -279,6 +283,7 @@ def check(
     together: bool,
     followers: Sequence[Ledger] = (),
     leader: Ledger | None = None,
+    latest: bool = False,
 ) -> Batch:
     """Bind, look up and admit questions; no row is read and nothing is spent.
 
@@ -286,7 +291,8 @@ def check(
     refused early. Its expressions may be large: they are bound while no view of the ledger is open.
 
     `followers` are the ledgers of the later epochs, for one question about all epochs. `leader` is the ledger of the
-    first epoch, where `ledger` is that of a later one.
+    first epoch, where `ledger` is that of a later one. `latest` raises `Superseded` where strangers' questions come to
+    an epoch that has a successor.
     """
     batch, lookup = Batch(ledger, [_Item(request) for request in requests], together, tuple(followers)), _Lookup()
     for follower in followers if leader is None else (ledger,):
@@ -303,7 +309,7 @@ def check(
             is_last = first + _CHECKED_AT_ONCE >= len(batch.items)
             ledger.look(partial(_look_up, batch=batch, items=some, lookup=lookup, warm=is_last))
     elif batch.items:
-        ledger.look(lambda view: _check_each(view, batch, lookup))
+        ledger.look(lambda view: _check_each(view, batch, lookup, latest))
     return batch
 
 
@@ -345,25 +351,35 @@ def answer(rows_of: Callable[[Batch], Rows], batch: Batch) -> list[GuardedAnswer
 
 def release(batch: Batch) -> list[GuardedAnswer | Exception]:
     """Return the stored answer or the error of each question, once all of them have one."""
+    repeated = [item.stored.entry for item in batch.items if item.stored is not None and item.stored.repeated]
+    now = batch.ledger.look(lambda view: _what_is_true_now(view, repeated)) if repeated else {}
     outcomes: list[GuardedAnswer | Exception] = []
     for item in batch.items:
         if item.error is not None:
             outcomes.append(item.error)
         else:
             assert item.stored is not None
-            outcomes.append(_released(batch.ledger, item.stored))
+            outcomes.append(_released(batch.ledger, item.stored, now))
     return outcomes
 
 
-def _released(ledger: Ledger, stored: StoredAnswer) -> GuardedAnswer:
+_Now = dict[int, tuple[bool, str]]
+"""Of stored answers by their numbers: whether a better submission came since, and what makes them doubtful."""
+
+
+def _what_is_true_now(view: View, entries: Sequence[Entry]) -> _Now:
+    state = GuardState.of(view)
+    return {entry.sequence: (ladder.beaten(view, entry), state.doubt(entry.sequence)) for entry in entries}
+
+
+def _released(ledger: Ledger, stored: StoredAnswer, now: _Now) -> GuardedAnswer:
     """What an entry answers, with its receipt where the ledger is signed; a repeat says what is true of it now."""
-    entry = stored.entry
-    receipt = None if ledger.key is None else Receipt.of(entry, ledger.key).to_dict()
-    body = entry.body
+    entry, body = stored.entry, stored.entry.body
+    receipt = None if ledger.key is None else Receipt.of(entry, ledger.key, body).to_dict()
     answer = GuardedAnswer.stored(body["answer"], number_of(entry), stored.repeated, receipt, body["question"])
     if not stored.repeated:
         return answer
-    beaten, doubt = ledger.look(lambda view: (ladder.beaten(view, entry), GuardState.of(view).doubt(entry.sequence)))
+    beaten, doubt = now[entry.sequence]
     return (answer.beaten() if beaten else answer).doubted(doubt)
 
 
@@ -377,9 +393,11 @@ def _read_history(ledger: Ledger, request: BoundRequest) -> None:
 # --- The steps of a batch ---------------------------------------------------------------------------------------------
 
 
-def _check_each(view: View, batch: Batch, lookup: _Lookup) -> None:
+def _check_each(view: View, batch: Batch, lookup: _Lookup, latest: bool) -> None:
     """Bind, look up and admit the questions of strangers in one view of the ledger."""
     state = GuardState.of(view)
+    if latest and state.successor is not None:
+        raise Superseded
     for item in batch.items:
         _bind(batch, item, state, lambda read: read(view))
     _look_up(view, batch, batch.items, lookup)

@@ -7,6 +7,7 @@ import secrets
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -22,7 +23,7 @@ from holdfast.guard.estimates import Estimate
 from holdfast.guard.guard import Guard, practice_guard
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import Store
-from holdfast.guard.pipeline import Batch, Request, Rows
+from holdfast.guard.pipeline import Batch, Request, Rows, Superseded
 from holdfast.guard.policy import SCORE, Policy
 from holdfast.guard.questions.base import Question
 from holdfast.guard.sql import Statement, compile_sql
@@ -51,6 +52,7 @@ class Guards:
         self._opening: dict[str, threading.Lock] = {}
         self._lacking: dict[str, tuple[float, str]] = {}
         self._first: dict[str, str] = {}
+        self._of_ledger: dict[str, str] = {}
 
     def create(
         self,
@@ -176,8 +178,11 @@ class Guards:
         return guard.together_with(others) if others else guard
 
     def _guard_of(self, ledger: Ledger) -> str | None:
-        row = self._records.get(GUARDS, dataset=ledger.dataset)
-        return None if row is None else str(row["id"])
+        """The id of the guard of a ledger, which never changes."""
+        identity = self._of_ledger.get(ledger.dataset)
+        if identity is None and (row := self._records.get(GUARDS, dataset=ledger.dataset)) is not None:
+            identity = self._of_ledger[ledger.dataset] = str(row["id"])
+        return identity
 
     def _registered(self, ledger: Ledger) -> str:
         identity = self._guard_of(ledger)
@@ -381,14 +386,23 @@ class Asking:
         What is refused, or was answered before, is free work, and is charged to the allowance of who asked it.
         """
         begun = time.thread_time()
-        target, _ = self._guards.at_epoch(guard, "latest")
-        ledger, leader = self._guards.chain(target), self._guards.leader(target)
-        outcomes = answer(self._guards, target, pipeline.check(ledger, requests, together=False, leader=leader))
+        outcomes = answer(self._guards, *self._checked(guard, requests))
         each = (time.thread_time() - begun) / len(requests)
         for request, outcome in zip(requests, outcomes, strict=True):
             if isinstance(outcome, Exception) or outcome.repeated:
                 self._free.charge(request.analyst, each)
         return outcomes
+
+    def _checked(self, guard: str, requests: Sequence[Request]) -> tuple[str, Batch]:
+        """Check questions to the latest epoch of a guard. Most guards have one: whether there is another is seen while
+        the questions are checked, and not before.
+        """
+        guards = self._guards
+        if guards.first(guard) == guard:
+            with suppress(Superseded):
+                return guard, pipeline.check(guards.chain(guard), requests, together=False, latest=True)
+        target, _ = guards.at_epoch(guard, "latest")
+        return target, pipeline.check(guards.chain(target), requests, together=False, leader=guards.leader(target))
 
     async def explain(
         self, guard: str, caller: Caller, statement: str, spend: Mapping[str, Any] | None

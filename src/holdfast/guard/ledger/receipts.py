@@ -190,9 +190,12 @@ class Receipt:
     seat: str | None = None
 
     @classmethod
-    def of(cls, entry: Entry, key: SigningKey) -> Self:
-        """Return the receipt of an entry that is durable. The same entry and key always give the same receipt."""
-        stated = _stated(entry) | {"public_key": key.public}
+    def of(cls, entry: Entry, key: SigningKey, body: Mapping[str, Any] | None = None) -> Self:
+        """Return the receipt of an entry that is durable. The same entry and key always give the same receipt.
+
+        `body` is the entry's, where the caller has parsed it already.
+        """
+        stated = _stated(entry, body) | {"public_key": key.public}
         return cls(**stated, signature=key.sign(_message(stated)))
 
     @property
@@ -296,10 +299,11 @@ def _whole(answer: Mapping[str, Any], receipt: Mapping[str, Any]) -> Mapping[str
     return {**receipt, "answer": signed, "cost": answer.get("cost"), "guarantee": answer.get("guarantee")}
 
 
-def _stated(entry: Entry) -> dict[str, Any]:
+def _stated(entry: Entry, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
     seat = {"seat": entry.analyst} if entry.has_seat else {}
-    entry = as_seen(entry)
-    body = entry.body
+    if seat or body is None:
+        entry = as_seen(entry)
+        body = entry.body
     answer = body.get("answer")
     guarantee = body.get("guarantee")
     if guarantee is None and isinstance(answer, Mapping):
