@@ -203,8 +203,11 @@ class _Compiler:
                 # polars skips NULL here; in the language it stays NULL.
                 return pl.when(~pl.any_horizontal(*(p.is_null() for p in nullable))).then(found) if nullable else found
             case "clip":
-                low, high = (getattr(argument, "value", 0.0) for argument in arguments[1:])
-                return first.clip(low, high)
+                _, low, high = parts
+                if self.facts[arguments[0]].nullable:
+                    return first.clip(low, high)
+                # These two take a third of the time of `clip`, but skip NULL.
+                return pl.min_horizontal(pl.max_horizontal(first, low), high)
             case "coalesce":
                 return pl.coalesce(*parts)
             case "length":
