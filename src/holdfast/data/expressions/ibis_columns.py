@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from operator import add, and_, or_
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +69,9 @@ def _read(table: ir.Table, column: Column, number: Callable[[float], Any]) -> ir
     return raw
 
 
-OTHER_WAYS = ("contains", "ends_with", "lower", "number literal", "starts_with", "trim", "upper")
-"""Forms that can be compiled in another way, for engines that do not know or do not do the usual one right."""
+OTHER_WAYS = ("clip", "contains", "ends_with", "lower", "number literal", "starts_with", "trim", "upper")
+"""Forms that can be compiled in another way, for engines that do not know the usual one, do not do it right or take
+longer for it."""
 
 
 def compile(expression: Expression, table: ir.Table, others: frozenset[str] = frozenset()) -> ir.Value:
@@ -108,9 +109,15 @@ def floor_double(value: Any) -> Any:
 
 
 def _number(value: float) -> Any:
+    return _written(repr(value))
+
+
+@lru_cache(maxsize=1 << 12)
+def _written(number: str) -> Any:
+    """The text that writes a number, cast; kept because questions have many numbers in common."""
     import ibis
 
-    return ibis.literal(repr(value)).cast("float64")
+    return ibis.literal(number).cast("float64")
 
 
 class _Compiler:
@@ -233,7 +240,7 @@ class _Compiler:
                 return ibis.cases((reduce(or_, nulls), ibis.null("float64")), else_=found) if nulls else found
             case "clip":
                 _, low, high = parts
-                if not self.facts[arguments[0]].nullable:
+                if name not in self.others and not self.facts[arguments[0]].nullable:
                     return ibis.least(ibis.greatest(first, low), high)
                 return ibis.cases((first < low, low), (first > high, high), else_=first)
             case "coalesce":
