@@ -12,7 +12,7 @@ import pytest
 from scipy.special import ive
 
 from holdfast.data import Column, Schema, table
-from holdfast.data.fingerprint import CELLS, LEAST, ColumnSummary, Texts, added, sketch, summaries
+from holdfast.data.fingerprint import BLOCK, CELLS, LEAST, ColumnSummary, Texts, added, sketch, summaries
 from tests.data import kept
 
 N = 400
@@ -179,3 +179,23 @@ def test_summaries_of_parts_add_up() -> None:
     assert made["x"].digest() == whole["x"].digest()
     assert int(made["x"].cells.sum()) == N
     assert len(made["x"].cells) == CELLS
+
+
+def test_a_block_without_values_does_not_hide_a_running_number() -> None:
+    values = np.concatenate([np.arange(BLOCK), np.full(BLOCK, np.nan), np.arange(BLOCK, BLOCK + 10)])
+    assert summary(values, "number").is_numbered()
+    assert not summary(np.append(values, 0.5), "number").is_numbered()
+
+
+def test_rows_are_counted_by_cell_as_long_as_a_column_may_be_balanced() -> None:
+    random = np.random.default_rng(13)
+    few, many = random.integers(0, 10**9, 400), random.integers(0, 10**9, 2 * BLOCK)
+    balanced = random.permutation(np.repeat(few, 4 * BLOCK // 400))
+    parts = [summary(part) for part in np.array_split(balanced, 3)]
+    assert not (parts[0] + parts[1] + parts[2]).is_informative()
+    assert not summary(balanced).is_informative()
+    assert summary(balanced[1:]).is_informative()
+    for one, other in ((summary(many), parts[0]), (parts[0], summary(many))):
+        assert (one + other).is_informative()
+    assert np.count_nonzero(summary(many).cells) > CELLS * 7 // 8
+    assert int(summary(many).cells.sum()) < 2 * BLOCK

@@ -69,8 +69,8 @@ Held = tuple[NDArray[Any] | Texts, NDArray[np.bool_] | None]
 Batch = Mapping[str, Held]
 
 LANES = 4
-BLOCK = 1 << 14
-"""Rows that are mixed together: their numbers stay in the processor's cache."""
+BLOCK = 1 << 15
+"""Numbers that are mixed together: they stay in the processor's cache."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
@@ -103,16 +103,19 @@ class Content:
         columns = sorted(schema, key=lambda column: column.name)
         terms = [_Terms.of(column, batch[column.name]) for column in columns]
         rows = len(batch[columns[0].name][0])
-        sums = [0] * LANES
-        for start in range(0, rows, BLOCK):
-            part = slice(start, min(start + BLOCK, rows))
-            for lane in range(LANES):
-                state = np.full(part.stop - part.start, key_of(f"lane {lane}"), dtype=np.uint64)
-                for column in terms:
-                    state ^= column.in_lane(lane, part)
-                    mix(state)
-                sums[lane] += int(state.sum(dtype=np.uint64))
-        return cls(tuple(one % 2**64 for one in sums), rows)
+        starts = np.array([[key_of(f"lane {lane}")] for lane in range(LANES)])
+        sums = np.zeros(LANES, dtype=np.uint64)
+        kept = np.empty((2, BLOCK), dtype=np.uint64)
+        for start in range(0, rows, BLOCK // LANES):
+            part = slice(start, min(start + BLOCK // LANES, rows))
+            state, spare = kept[:, : LANES * (part.stop - start)].reshape(2, LANES, -1)
+            state[:] = starts
+            for column in terms:
+                column.terms(part, spare)
+                state ^= spare
+                mix(state, spare)
+            sums += state.sum(axis=1, dtype=np.uint64)
+        return cls(tuple(sums.tolist()), rows)
 
     def __add__(self, other: Content) -> Content:
         sums = ((one + two) % 2**64 for one, two in zip(self.sums, other.sums, strict=True))
@@ -133,9 +136,12 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def mix(values: Words) -> None:
-    """A bijection of 64-bit numbers, in place, that spreads every bit (Steele, Lea and Flood 2014, Stafford's 13th)."""
-    shifted = values >> _30
+def mix(values: Words, spare: Words | None = None) -> None:
+    """A bijection of 64-bit numbers, in place, that spreads every bit (Steele, Lea and Flood 2014, Stafford's 13th).
+
+    `spare` has room for as many numbers, where there is some.
+    """
+    shifted = np.right_shift(values, _30, out=spare)
     values ^= shifted
     values *= _FIRST
     np.right_shift(values, _27, out=shifted)
@@ -149,33 +155,33 @@ def mix(values: Words) -> None:
 class _Terms:
     """What the values of one column in a batch add to the state of their rows, in each lane."""
 
-    name: str
-    words: Words | list[Words]
-    """A number for each value, or the terms of the different texts in each lane."""
-    codes: NDArray[np.intp] | None
-    """Which of the different texts a row has."""
+    column: Column
+    values: NDArray[Any]
+    """The values, or which of the different texts each row has."""
     missing: NDArray[np.bool_] | None
+    texts: Words | None
+    """The terms of the different texts, as one row a lane."""
 
     @classmethod
     def of(cls, column: Column, held: Held) -> Self:
         values, missing = held
         if isinstance(values, Texts):
-            terms = [values.hashes[lane] * _ODD + _keys(lane, column.name)[0] for lane in range(LANES)]
-            return cls(column.name, terms, values.codes.astype(np.intp, copy=False), missing)
-        found, missing = words(column, values, missing)
-        return cls(column.name, found * _ODD, None, missing)
+            terms = values.hashes * _ODD + _keys(column.name)[0]
+            return cls(column, values.codes.astype(np.intp, copy=False), missing, terms)
+        return cls(column, values, missing, None)
 
-    def in_lane(self, lane: int, part: slice) -> Words:
-        """An array of its own for some rows."""
-        key, none = _keys(lane, self.name)
-        if self.codes is not None:
-            term = self.words[lane].take(self.codes[part])
+    def terms(self, part: slice, found: Words) -> None:
+        """Put the terms of some rows into `found`, as one row a lane."""
+        keys, none = _keys(self.column.name)
+        values, missing = self.values[part], None if self.missing is None else self.missing[part]
+        if self.texts is not None:
+            for lane, terms in enumerate(self.texts):
+                terms.take(values, out=found[lane], mode="clip")
         else:
-            assert not isinstance(self.words, list)
-            term = self.words[part] + key  # (word + key) * _ODD, of which one product serves all lanes
-        if self.missing is not None:
-            term[self.missing[part]] = none
-        return term
+            numbers, missing = words(self.column, values, missing)
+            np.add(numbers * _ODD, keys, out=found)  # (word + key) * _ODD, of which one product serves all lanes
+        if missing is not None:
+            np.copyto(found, none, where=missing)
 
 
 def words(
@@ -200,10 +206,10 @@ def key_of(name: str) -> np.uint64:
 
 
 @cache
-def _keys(lane: int, name: str) -> tuple[np.uint64, np.uint64]:
-    """What is added in a lane to each word of a column, and what stands for a missing one."""
-    with np.errstate(over="ignore"):
-        return key_of(f"{lane} {name}") * _ODD, key_of(f"{lane} {name} is missing")
+def _keys(name: str) -> tuple[Words, Words]:
+    """What is added in each lane to each word of a column, and what stands for a missing one; one row a lane."""
+    added = np.array([[key_of(f"{lane} {name}")] for lane in range(LANES)]) * _ODD
+    return added, np.array([[key_of(f"{lane} {name} is missing")] for lane in range(LANES)])
 
 
 # --- Column digests ---------------------------------------------------------------------------------------------------
@@ -279,6 +285,10 @@ def canonical(column: Column, held: Held) -> Values:
 
 def _numbers(numbers: NDArray[np.float64]) -> Values:
     """Minus zero is zero, and NaN is missing."""
+    if not np.equal(np.rint(numbers), numbers).any():  # the usual case, and quicker
+        nan = np.isnan(numbers)
+        found = (numbers[~nan] if nan.any() else numbers).view(np.uint64)
+        return Values(found, not found.size)
     with np.errstate(invalid="ignore"):
         as_whole = numbers.astype(np.int64)
     whole = as_whole.astype(np.float64) == numbers  # what does not fit became -2**63, which it is not
@@ -329,7 +339,7 @@ class ColumnSummary:
     high: int | None = None
     whole: bool = True
     cells: NDArray[np.int64] = field(default_factory=lambda: np.zeros(CELLS, dtype=np.int64))
-    """How many rows have a hash of each cell."""
+    """How many rows have a hash of each cell; once too many are occupied for a balanced column, no more are counted."""
 
     @classmethod
     def of(cls, column: Column, held: Held) -> Self:
@@ -341,7 +351,8 @@ class ColumnSummary:
             hashed = _hashed(values.words)
             one, two = _add(hashed, values.counts)
             first, second = first + one, second + two
-            cells += np.bincount((hashed >> _CELL_BITS).view(np.int64), values.counts, CELLS).astype(np.int64)
+            if np.count_nonzero(cells) < _MOST_BALANCED:
+                cells += np.bincount((hashed >> _CELL_BITS).view(np.int64), values.counts, CELLS).astype(np.int64)
             present += len(hashed) if values.counts is None else int(values.counts.sum())
             whole = whole and bool(np.all(values.whole))
             if whole and len(hashed):
@@ -473,7 +484,7 @@ def _hashed(values: Words) -> Words:
 
 def _add(hashed: Words, counts: NDArray[np.int64] | None) -> tuple[int, int]:
     times = hashed if counts is None else hashed * counts.view(np.uint64)
-    return int(times.sum(dtype=np.uint64)), int((times * hashed).sum(dtype=np.uint64))
+    return int(times.sum(dtype=np.uint64)), int(np.einsum("i,i->", times, hashed))
 
 
 # --- Overlap ----------------------------------------------------------------------------------------------------------
