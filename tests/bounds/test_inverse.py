@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -41,6 +42,41 @@ def test_the_next_value_no_longer_reaches_the_target(
     assert isinstance(solution, int) == whole
 
 
+@pytest.mark.parametrize(("id", "name", "target", "goal", "others"), CASES, ids=[f"{row[0]}-{row[1]}" for row in CASES])
+@pytest.mark.parametrize("near", [1e-30, 0.7, 1.0, 3.0, 1e4, 1e30])
+def test_a_guess_changes_no_result(
+    id: str, name: str, target: float, goal: Any, others: dict[str, Any], near: float
+) -> None:
+    plain = solve(id, for_=name, target=target, goal=goal, **others)
+    guessed = solve(id, for_=name, target=target, goal=goal, near=near, **others)
+    assert guessed == plain if isinstance(plain, int) else guessed == pytest.approx(plain, rel=1e-14)
+
+
+def test_a_result_may_stay_within_a_share_of_the_turn_on_the_right_side() -> None:
+    exact = solve("composition.zcdp-to-dp", for_="rho", target=1.0, delta=1e-6)
+    for within in (1e-12, 1e-6, 1e-2):
+        rough = solve("composition.zcdp-to-dp", for_="rho", target=1.0, delta=1e-6, within=within)
+        assert exact * (1 - within) <= rough <= exact
+    with pytest.raises(InvalidParameter, match="within"):
+        solve("composition.zcdp-to-dp", for_="rho", target=1.0, delta=1e-6, within=1.0)
+
+
+@pytest.mark.parametrize(("id", "name", "target", "goal", "others"), CASES[:7], ids=[row[0] for row in CASES[:7]])
+def test_smooth_theorems_are_evaluated_some_dozen_times(
+    id: str, name: str, target: float, goal: Any, others: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = lookup(id)
+    plain, calls = inspect.unwrap(entry.function), []
+
+    def counted(**arguments: Any) -> Any:
+        calls.append(arguments)
+        return plain(**arguments)
+
+    monkeypatch.setattr(entry.function, "__wrapped__", counted)
+    solve(id, for_=name, target=target, goal=goal, **others)
+    assert len(calls) < 35
+
+
 @pytest.mark.parametrize(
     ("solved", "by_hand"),
     [
@@ -54,8 +90,9 @@ def test_the_next_value_no_longer_reaches_the_target(
             lookup("correlated.holdout-budget").evaluate(n=10**7, tau=0.1, beta=0.05, questions=1000),
         ),
         (
-            {"theorem": "composition.gdp-to-dp", "for_": "mu", "target": 1.0, "delta": 1e-6},
-            lookup("composition.gdp-budget").evaluate(epsilon=1.0, delta=1e-6),
+            {"theorem": "holdout.sparse-validate-size", "for_": "tau", "target": 10_000}
+            | {"beta": 0.05, "questions": 1000, "budget": 10},
+            lookup("holdout.sparse-validate-width").evaluate(n=10_000, beta=0.05, questions=1000, budget=10),
         ),
     ],
 )

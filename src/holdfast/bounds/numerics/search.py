@@ -130,6 +130,7 @@ def _moved(ask: Callable[[Point], float], corners: list[Corner], centre: Point) 
 # --- Search -----------------------------------------------------------------------------------------------------------
 
 _HUGE = 1e30  # stands for infinity inside the local search, which would divide infinities
+_NEAR = 8  # below this many whole numbers a bracket is halved and no longer interpolated in
 
 
 def first_at_least(f: Callable[[float], float], target: float, low: float, high: float) -> float:
@@ -306,48 +307,88 @@ def first_whole(holds: Callable[[int], bool], start: int = 1, *, limit: int | No
 def turning_point(excess: Callable[[int], float], start: int, limit: int = 10**18) -> int:
     """Return the last whole number in `[0, limit]` at which a rising function is at most 0 (0 if there is none).
 
-    `excess` is close to linear in the logarithm of its argument here (the log of a width over its target), so each
-    step interpolates on that scale and then probes the neighbour that would close the bracket; a step that does not
-    halve the bracket is followed by a bisection.
+    `excess` is close to linear in the logarithm of its argument here (the log of a width over its target). Growing
+    factors from `start` bracket the turn, and `neighbours` closes the bracket.
 
     Examples
     --------
     >>> turning_point(lambda k: math.log(k / 1234.5), 10)
     1234
     """
-    ends: dict[int, float] = {}  # the bracket's ends that were evaluated, with their values
-    low, high = 0, limit + 1
+    low, high, at_low, at_high = 0, limit + 1, -math.inf, math.inf
+    x, factor = min(max(1, start), limit), 4
+    while high - low > 1 and (low == 0 or high == limit + 1):
+        checkpoint()
+        value = excess(x)
+        if value <= 0:
+            low, at_low, x = x, value, min(x * factor, limit)
+        else:
+            high, at_high, x = x, value, max(1, x // factor)
+        factor = min(factor * factor, 1 << 20)
+    if high - low > 1:
+        low, _ = neighbours(excess, low, high, at_low, at_high, logarithmic=True)
+    return low
+
+
+def neighbours(
+    f: Callable[[int], float],
+    low: int,
+    high: int,
+    at_low: float,
+    at_high: float,
+    *,
+    logarithmic: bool = False,
+    apart: int = 1,
+) -> tuple[int, int]:
+    """Return two neighbouring whole numbers, or two at most `apart`, with `f(low) <= 0 < f(high)`; `f` rises.
+
+    `at_low` and `at_high` are the values at the given ends. Each round interpolates, then steps twice as far as the
+    slope says from the end that is nearer to 0, so that both ends close in (Alefeld, Potra and Shi 1995). A round that
+    does not quarter the bracket is followed by bisections, by twice as many after each further one. About a dozen
+    evaluations where `f` is smooth on its scale, and a fifth more than bisection takes where it is a step. With
+    `logarithmic` the scale is that of the logarithm.
+
+    Examples
+    --------
+    >>> neighbours(lambda k: k * k - 2 * 10**12, 0, 10**9, -2e12, 1e18)
+    (1414213, 1414214)
+    """
+
+    def inside(share: float) -> int:
+        if logarithmic and low >= 0:
+            x = low + round((low + 1) * math.expm1(share * math.log1p((high - low) / (low + 1))))
+        else:
+            x = low + round(share * (high - low))
+        return min(max(x, low + 1), high - 1)
 
     def probe(x: int) -> None:
-        nonlocal low, high
-        value = excess(x)
-        ends[x] = value
+        nonlocal low, high, at_low, at_high
+        checkpoint()
+        value = f(x)
         if value <= 0:
-            low = x
+            low, at_low = x, value
         else:
-            high = x
+            high, at_high = x, value
 
-    probe(min(max(1, start), limit))
-    factor = 4
-    while high - low > 1 and (low == 0 or high == limit + 1):  # bracket by growing factors
-        probe(min(low * factor, limit) if low > 0 else max(1, high // factor))
-        factor = min(factor * factor, 1 << 20)
-        if low == limit:
-            return limit
-    while high - low > 1:
-        before, middle = high - low, (low + high) // 2
-        if low > 0 and all(map(math.isfinite, (ends[low], ends[high]))) and ends[high] > ends[low]:
-            share = -ends[low] / (ends[high] - ends[low])
-            guess = math.exp(math.log(low) + share * math.log(high / low))
-            middle = min(max(round(guess), low + 1), high - 1)
-        probe(middle)
-        if high - low > 1:
-            near = low + 1 if middle == low else high - 1
-            slack = max(1, (high - low) >> 8)
-            probe(min(near + slack, high - 1) if middle == low else max(near - slack, low + 1))
-        if high - low > before // 2 and high - low > 1:
-            probe((low + high) // 2)
-    return low
+    def size() -> float:
+        return math.log1p((high - low) / (low + 1)) if logarithmic and low >= 0 else float(high - low)
+
+    halvings = 0
+    while high - low > max(_NEAR, apart):
+        before = size()
+        for twice in (False, True):
+            rise = at_high - at_low
+            if high - low > apart and 0 < rise < math.inf:
+                from_low = not twice or -at_low < at_high
+                share = (1 + twice) * (-at_low if from_low else at_high) / rise
+                probe(inside(share if from_low else 1 - share))
+        halvings = 0 if size() <= 0.25 * before else 2 * halvings + 1
+        for _ in range(halvings):
+            if high - low > max(_NEAR, apart):
+                probe(inside(0.5))
+    while high - low > apart:
+        probe(inside(0.5))
+    return low, high
 
 
 # --- Best point -------------------------------------------------------------------------------------------------------
