@@ -163,6 +163,12 @@ def test_budgets_fit_what_they_are_asked_for(epsilon: float, delta: float) -> No
     assert gdp_budget(epsilon, delta) ** 2 / 2 >= zcdp_budget(epsilon, delta, "cks") * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 1e-300, 1e8, 1e300, 1.7e308])
+@pytest.mark.parametrize("delta", [5e-324, 1e-9, 1 - 2.0**-53])
+def test_a_gdp_budget_fits_also_where_numbers_end(epsilon: float, delta: float) -> None:
+    assert gdp_to_dp(gdp_budget(epsilon, delta), delta) <= epsilon
+
+
 @SETTINGS
 @given(rhos, deltas, st.floats(1.001, 100))
 def test_more_rho_costs_more_and_more_delta_costs_less(rho: float, delta: float, factor: float) -> None:

@@ -18,6 +18,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.bounds.inverse import solve
 from holdfast.bounds.numerics.exact import UNIT, up
 from holdfast.bounds.parameters import Delta, Epsilon, Mu
 from holdfast.bounds.registry import theorem
@@ -129,19 +130,8 @@ def gdp_budget(
     """
     if delta == 0:
         return 0.0
-    target = math.log(delta)
-    low = math.sqrt(2) * math.sqrt(zcdp_budget(epsilon, delta, "cks")) * (1 - 1e-12)  # twice the budget may overflow
-    high = max(low, delta)
-    while high < _FAR and _log_delta(high, epsilon) <= target:
-        low, high = high, 1.5 * high
-    if high >= _FAR:
-        return low
-    root = _falling_root(lambda mu: target - _log_delta(mu, epsilon), low, high) if low > 0 else delta
-    step = 2 * UNIT
-    while root > 0 and not (_log_delta(root, epsilon) <= target and gdp_to_dp(root, delta) <= epsilon):
-        root = math.nextafter(root * (1 - step), 0.0)
-        step = min(2 * step, 0.5)
-    return root
+    near = math.sqrt(2) * math.sqrt(zcdp_budget(epsilon, delta, "cks"))  # a little too small
+    return solve(gdp_to_dp, for_="mu", target=epsilon, delta=delta, near=near)
 
 
 def _falling_root(f: Callable[[float], float], low: float, high: float) -> float:

@@ -18,6 +18,7 @@ import numpy as np
 
 from holdfast.bounds.approximate_dp import feasible_dhat, ingredients, smallest_beta, smallest_penalty, two_parameter
 from holdfast.bounds.currency import Scope, corrected, exponent
+from holdfast.bounds.inverse import solve
 from holdfast.bounds.max_information import LOG2E, METHODS, Method, general_nats, product_nats
 from holdfast.bounds.mutual_information import LN2, PRINTED_CONSTANT, above_tangent
 from holdfast.bounds.numerics.exact import down, up
@@ -271,18 +272,13 @@ def adjusted_after_approx_dp(
         ingredients(epsilon, delta)  # the ranges of Theorem 3.1
     elif delta == 0:
         return adjusted_after_pure_dp(p, epsilon, n, _PURE[method])
-    target = math.log2(p) if p else -math.inf
-
-    def log2_level(log_alpha: float) -> float:
-        return level_after_approx_dp(math.exp(log_alpha), epsilon, delta, n, method).log2_level
-
-    high = math.log(1 - 1e-12)
     if p == 0:  # then the bits do not matter
         return min(1.0, smallest_beta(epsilon, delta, n, "paper" if method == "paper" else "best"))
-    if p >= 1 or log2_level(high) < target:
+    at: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "n": n, "method": method, "near": min(2 * p, 0.5)}
+    try:
+        return solve(level_after_approx_dp, for_="alpha", target=p, goal="at least", within=1e-11, **at)
+    except GuaranteeUnavailable:
         return 1.0
-    high = crossing(lambda x: log2_level(x) - target, math.log(p) - 1e-9, high, 1e-11)[1]
-    return min(1.0, up(math.exp(high)))
 
 
 def _pure_curve(epsilon: float, n: int, method: str, scope: str) -> tuple[Callable[[float], float], float]:
@@ -489,21 +485,14 @@ def largest_epsilon(
     >>> round(epsilon, 5)
     0.01615
     """
-    target = _target(level, alpha)
-
-    def missing(epsilon: float) -> float:
-        return target - level_after_approx_dp(alpha, epsilon, delta, n).log2_level
-
-    if missing(0.0) > 0:
+    _target(level, alpha)
+    if level_after_approx_dp(alpha, 0.0, delta, n).value < level:
         raise GuaranteeUnavailable(
             f"at delta = {delta:g} and n = {n} no epsilon keeps a level of {level:g} at alpha = {alpha:g}; give a "
             "smaller delta or a smaller level"
         )
-    high = 1 / math.sqrt(n)
-    while missing(high) <= 0:
-        high *= 2
-    tiny = math.ulp(0.0)  # so that a level that is met exactly counts as met
-    return crossing(lambda epsilon: _bounded(missing(epsilon) - tiny), 0.0, high, 1e-12 * high)[0]
+    at = {"alpha": alpha, "delta": delta, "n": n, "near": 1 / math.sqrt(n)}
+    return solve(level_after_approx_dp, for_="epsilon", target=level, goal="at least", within=1e-12, **at)
 
 
 @theorem(

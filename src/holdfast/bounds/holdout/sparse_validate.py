@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+from holdfast.bounds.inverse import solve
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.parameters import (
     MOST,
@@ -20,7 +21,7 @@ from holdfast.bounds.parameters import (
 )
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
-from holdfast.errors import InvalidParameter
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 # --- Sparse validate --------------------------------------------------------------------------------------------------
 
@@ -171,13 +172,14 @@ def sparse_validate_budget(
     m = questions
     if method == "paper":
         return min(m, math.floor(tau * tau * n / math.log(m))) if m > 1 else m
-    low, high = 0, m + 1
     if sparse_validate_size(tau, beta, m, m, values) <= n:
         return m
-    while high - low > 1:
-        middle = min(2 * low + 1, (low + high) // 2)  # small budgets are the usual answer and the cheap ones
-        low, high = (middle, high) if sparse_validate_size(tau, beta, m, middle, values) <= n else (low, middle)
-    return low
+    at: dict[str, Any] = {"tau": tau, "beta": beta, "questions": m, "values": values}
+    try:
+        # small budgets are the usual answer and the cheap ones
+        return int(solve(sparse_validate_size, for_="budget", target=n, near=2, **at))
+    except GuaranteeUnavailable:
+        return 0
 
 
 @theorem(

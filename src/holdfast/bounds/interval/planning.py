@@ -19,10 +19,11 @@ from holdfast.bounds.interval.signs import (
     sign_estimate,
 )
 from holdfast.bounds.interval.width import Noise, Width
+from holdfast.bounds.inverse import solve
 from holdfast.bounds.numerics.search import turning_point
 from holdfast.bounds.parameters import FailureProbability, HalfWidth, Questions, Rows
 from holdfast.bounds.registry import theorem
-from holdfast.errors import InvalidParameter
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 # --- Smallest ---------------------------------------------------------------------------------------------------------
 
@@ -256,7 +257,6 @@ def _width_of(method: Method, rows: RowLaw) -> Callable[..., Width]:
 
 
 def _most(n: int, half_width: float, beta: float, method: Method, noise: Noise, rows: RowLaw = "identical") -> int:
-    width = _width_of(method, rows)
     if method == "scheduled":
         return _max_scheduled(n, half_width, beta)
     if method in _SIGNS:
@@ -267,12 +267,18 @@ def _most(n: int, half_width: float, beta: float, method: Method, noise: Noise, 
         signs = _max_signs(n, half_width, beta, _under(rows, "sign-comparison"))
         return max(few, _max_scheduled(n, half_width, beta), signs)
 
-    def excess(k: int) -> float:
-        if method == "splitting" and k > n:
-            return math.inf
-        return math.log(width(n, k, beta, noise).half_width / half_width)
+    at = _arguments(method, beta, noise, rows)
+    try:
+        most = solve(
+            METHODS[method], for_="questions", target=half_width, n=n, near=_guess_questions(n, half_width), **at
+        )
+    except GuaranteeUnavailable:
+        return 0
+    return min(int(most), LIMIT)
 
-    return turning_point(excess, _guess_questions(n, half_width), LIMIT)
+
+def _arguments(method: Method, beta: float, noise: Noise, rows: RowLaw) -> dict[str, Any]:
+    return {"beta": beta, "noise": noise} | ({"rows": rows} if method == "best" else {})
 
 
 @theorem(
@@ -331,9 +337,12 @@ def required_n(
         if rows == "identical" or k == 1:
             least = min(least, _splitting_rows(k, half_width, beta))
     else:
-        start = max(1, min(LIMIT, math.ceil(3 * math.sqrt(k) / half_width**2)))
-        # the last n that is too small, and one more
-        least = 1 + turning_point(lambda n: _spare(width(n, k, beta, noise).half_width, half_width), start, LIMIT)
+        near = max(1, min(LIMIT, math.ceil(3 * math.sqrt(k) / half_width**2)))
+        at = _arguments(method, beta, noise, rows)
+        try:
+            least = int(solve(METHODS[method], for_="n", target=half_width, questions=k, near=near, **at))
+        except GuaranteeUnavailable:
+            least = LIMIT + 1
     if least > LIMIT:
         raise InvalidParameter(f"half_width is {half_width}, which 10**15 rows do not reach; give a larger half_width")
     return Plan(least, width(least, k, beta, noise))
