@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.data.expressions import numpy_columns
+from holdfast.data.expressions import expression, numpy_columns
 from holdfast.data.schema import Column, Schema
 from holdfast.data.statistics import (
     MOST_ROWS,
@@ -198,3 +198,18 @@ def test_large_histograms_and_tables_compile() -> None:
 def test_results_hide_themselves() -> None:
     result = Exact([123456789])
     assert "123456789" not in f"{result!r} {result} {[result]}"
+
+
+def test_a_checked_expression_is_checked_again_for_a_schema_that_it_does_not_fit() -> None:
+    """What was checked and planned for one schema is believed for its columns alone: kinds and missing values."""
+    whole, gaps = Schema({"age": "integer not null"}), Schema({"age": "integer null", "x": "text"})
+    wanted = FixedSum(expression("age", whole), 0, 100, 50)
+    assert wanted == FixedSum("age", 0, 100, 50)
+    for schema in (whole, gaps, Schema({"x": "text", "age": "integer not null"}), whole):
+        assert wanted.plan(schema) == FixedSum("age", 0, 100, 50).plan(schema)
+    added = [wanted.plan(schema).added for schema in (whole, gaps)]
+    assert added[0] != added[1], "a value that can be missing has a default"
+    assert of_rows(wanted, [{"age": None}], gaps)[0] == UNIT // 2
+    for schema in (Schema({"age": "text"}), Schema({"x": "integer"})):
+        with pytest.raises(InvalidParameter):
+            wanted.plan(schema)

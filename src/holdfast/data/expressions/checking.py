@@ -356,6 +356,16 @@ class Expression:
         """Names of the columns it reads, in order of the alphabet."""
         return tuple(sorted(self.kinds))
 
+    def fits(self, schema: Schema) -> bool:
+        """Whether its columns are in a schema as they were in that which it was checked against: it is checked then."""
+        return all(
+            name in schema and schema[name].kind == kind and schema[name].may_be_missing == self._nullable(name)
+            for name, kind in self.kinds.items()
+        )
+
+    def _nullable(self, column: str) -> bool:
+        return self.facts[tree.Name(column)].nullable
+
     @cached_property
     def nullable(self) -> bool:
         """Whether it can be NULL on some row of the schema, as far as its parts show."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -58,9 +58,12 @@ class FixedSum:
     low: float = 0.0
     high: float = 1.0
     default: float | None = None
+    _given: Expression | None = field(default=None, init=False, repr=False, compare=False)
+    _planned: tuple[Schema, Plan] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        set_fields(self, expression=node_of(self.expression))
+        given = self.expression
+        set_fields(self, expression=node_of(given), _given=given if isinstance(given, Expression) else None)
         low, high = end("low", self.low), end("high", self.high)
         if not low < high:
             raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
@@ -94,8 +97,17 @@ class FixedSum:
         return Fraction(self.low) + Fraction(self.width) * Fraction(int(total), n * UNIT)
 
     def plan(self, schema: Schema) -> Plan:
-        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema."""
-        inner = checked_kind(self.expression, schema, "number", "boolean")
+        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema.
+
+        What was planned for a schema is remembered: a question is checked before its rows are read.
+        """
+        if self._planned is None or self._planned[0] is not schema:
+            set_fields(self, _planned=(schema, self._plan(schema)))
+        assert self._planned is not None
+        return self._planned[1]
+
+    def _plan(self, schema: Schema) -> Plan:
+        inner = checked_kind(self.expression if self._given is None else self._given, schema, "number", "boolean")
         if inner.kind == "boolean":
             return self._plan_truth(inner, schema)
         return Plan(added=built(self.steps_of(inner), schema))

@@ -205,9 +205,12 @@ class Statistic(Protocol):
         """Return the request as plain data."""
 
 
-def checked_kind(node: tree.Node, schema: Schema, *kinds: str) -> Expression:
+def checked_kind(node: tree.Node | Expression, schema: Schema, *kinds: str) -> Expression:
     """Return the expression checked against a schema, and to be of one of these kinds."""
-    inner = checked(node, schema)
+    if isinstance(node, Expression):
+        inner = node if node.fits(schema) else checked(node.node, schema)
+    else:
+        inner = checked(node, schema)
     if inner.kind not in kinds:
         wanted = " or a ".join("truth value" if kind == "boolean" else kind for kind in kinds)
         hints = {"date": "; write days(d) or year(d)", "timestamp": "; write seconds(t)"}
