@@ -13,13 +13,15 @@ import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from holdfast.errors import InvalidParameter
-from holdfast.server import observability
+from holdfast.server import observability, plain_requests
 from holdfast.server.observability import forget
+from holdfast.server.plain_requests import PlainCycle, PlainRequest
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
 
@@ -215,11 +217,13 @@ class Whole:
 class WholeWrites(H11Protocol):
     """uvicorn's protocol over such a transport, which also ends a connection whose headers do not come in time.
 
-    uvicorn itself waits forever for the rest of a head. The time is the state's `read_seconds`.
+    uvicorn itself waits forever for the rest of a head. The time is the state's `read_seconds`. Requests of the usual
+    form are read without h11 (`plain_requests`), where it has nothing of the connection in hand.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._early = b""
         self._seconds = float(self.app_state.get(READ_SECONDS, 10.0))
         self._heading: asyncio.TimerHandle | None = None
 
@@ -230,8 +234,66 @@ class WholeWrites(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what came."""
-        super().data_received(data)
-        self._time_head()
+        if isinstance(self.cycle, PlainCycle) and not self.cycle.response_complete:
+            self._early += data  # a request that did not wait for the answer to the one before
+            self.flow.pause_reading()
+            return
+        request = plain_requests.read(data) if self._is_at_rest else None
+        if request is None:
+            super().data_received(data)
+            self._time_head()
+        else:
+            self._begin(request)
+
+    @property
+    def _is_at_rest(self) -> bool:
+        """Whether h11 has nothing in hand, neither a request nor a part of one."""
+        connection = self.conn
+        return connection.our_state is connection.their_state is h11.IDLE and not connection.trailing_data[0]
+
+    def _begin(self, request: PlainRequest) -> None:
+        """Have a plain request answered, as `H11Protocol.handle_events` has others."""
+        self._unset_keepalive_if_required()
+        self._stop_timing()
+        raw_path, _, query = request.target.partition(b"?")
+        self.headers = request.headers
+        self.scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,  # type: ignore[typeddict-item]
+            "method": request.method,
+            "root_path": self.root_path,
+            "path": self.root_path + unquote(raw_path.decode("ascii")),
+            "raw_path": self.root_path.encode("ascii") + raw_path,
+            "query_string": query,
+            "headers": self.headers,
+            "state": self.app_state.copy(),
+        }
+        self.cycle = PlainCycle(
+            request.body,
+            scope=self.scope,
+            conn=self.conn,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            on_response=self.on_response_complete,
+        )
+        task = self.loop.create_task(self.cycle.run_asgi(self.app))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    def on_response_complete(self) -> None:
+        """Go on with what came meanwhile."""
+        super().on_response_complete()
+        if self._early and not self.transport.is_closing():
+            early, self._early = self._early, b""
+            self.data_received(early)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End a connection."""
