@@ -71,7 +71,7 @@ def test_undeclared_values_count_in_a_declared_category(
     assert found(capsys, *words, "rest")["n"] == 4000
     status, _, err = said(capsys, *words, "left")  # colour does not declare it, so blue is refused as ever
     assert status == 2
-    assert "colour must hold declared categories only" in err
+    assert "colour must have declared categories only" in err
 
 
 def test_missing_values_count_in_a_declared_category(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

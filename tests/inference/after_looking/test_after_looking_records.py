@@ -133,8 +133,11 @@ def test_wrong_input_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"entries": {}}, "a list of entries"),
-        ({"entries": [{"cost": {"kind": "bits", "bits": 1.0}, "values": None, "what": 3}]}, "what must be a text"),
+        ({"entries": {}}, "entries must be a list"),
+        (
+            {"entries": [{"cost": {"kind": "bits", "bits": 1.0}, "values": None, "what": 3}]},
+            "what of a stored entry must be a text",
+        ),
         ({"entries": [{"cost": {"kind": "bits", "bits": 1.0}, "values": 0, "what": ""}]}, "values"),
         ({"entries": [{"cost": {"kind": "bits", "bits": 1.0}}]}, "cost, values and what"),
     ],
@@ -147,7 +150,7 @@ def test_a_changed_record_is_not_read_back(change: dict[str, Any], message: str)
 @pytest.mark.parametrize("part", ["n", "nulls", "alpha", "caps", "entries"])
 def test_a_record_that_lacks_a_part_is_not_read_back(part: str) -> None:
     state = {name: value for name, value in looking(100, PureDP(0.01)).state().items() if name != part}
-    with pytest.raises(InvalidParameter, match="must hold n, nulls, alpha, caps and a list of entries"):
+    with pytest.raises(InvalidParameter, match="must have n, nulls, alpha, caps and entries"):
         AfterLooking.from_state(state)
 
 
@@ -247,7 +250,7 @@ def test_one_cap_needs_no_list() -> None:
     assert alone.caps == listed.caps == (PureDP(0.02),)
     assert AfterLooking(1000).caps is None
     assert (alone.nulls, listed.nulls) == ("product", "any")
-    with pytest.raises(BudgetExhausted, match=r"there is no cap for bits:1; the caps are pure-dp:0\.02"):
+    with pytest.raises(BudgetExhausted, match=r"there is no cap for the cost bits:1; the caps are pure-dp:0\.02"):
         alone.record(Bits(1))
     assert alone.entries == ()
 

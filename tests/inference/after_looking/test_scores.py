@@ -171,7 +171,7 @@ def test_wrong_input_changes_nothing() -> None:
 def test_a_masked_array_is_refused_and_not_read_below_its_mask(score: Callable[..., Scores], masked: str) -> None:
     given = {"features": np.array([[1.0], [0.0]]), "label": np.array([1.0, 0.0])}
     given[masked] = np.ma.masked_equal(given[masked], 0.0)
-    with pytest.raises(InvalidParameter, match="a number in every place, got a masked array"):
+    with pytest.raises(InvalidParameter, match="a number in every place, but one of them is a masked array"):
         score(*given.values())
 
 

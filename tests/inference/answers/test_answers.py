@@ -335,5 +335,5 @@ def test_a_cap_on_privacy_is_a_ceiling_and_goes_with_the_state() -> None:
     assert total <= 0.05 * (1 + 1e-9)
     with pytest.raises(InvalidParameter, match="privacy must be a positive GDP"):
         GaussianAnswers(10_000, 20, 0.95, privacy=PureDP(0.1))  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="privacy must come with method='best'"):
+    with pytest.raises(InvalidParameter, match="privacy needs method='best'"):
         GaussianAnswers(10_000, 20, 0.95, privacy=GDP(0.05), method="scheduled")

@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_said_in_whole_sentences() -> None:
     answers = GaussianAnswers(N, 3, 0.95)
     for _ in range(3):
         answers.mean(np.zeros(N))
-    with pytest.raises(BudgetExhausted, match="1 more question does not fit: 0 of 3 planned left"):
+    with pytest.raises(BudgetExhausted, match="1 more question does not fit: 0 of the 3 planned questions are left"):
         answers.mean(np.zeros(N))
     with pytest.raises(InvalidParameter, match="1 to 5 numbers, got 6 of type float64"):
         MinimisationAnswers(N, K, 5, 0.95).minimise(np.zeros(6))

@@ -141,7 +141,7 @@ def test_a_run_ends_with_its_last_failure() -> None:
         assert again.state() == state
         assert again.remaining == answers.remaining
         assert (again._reserve == answers._reserve).all()
-    with pytest.raises(BudgetExhausted, match="failure 3 of 3"):
+    with pytest.raises(BudgetExhausted, match="3 of 3 planned failures"):
         answers.check(values, 0.5)
     for wrong in ({"failed": 5}, {"failed": -1}, {"order": "x"}, {"order": None}):
         with pytest.raises(InvalidParameter):

@@ -115,10 +115,10 @@ def test_state_round_trips_exactly(make: Callable[[], Stream]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"parameters": [0.05]}, "parameters and discount must be dicts"),
-        ({"discount": "lord"}, "parameters and discount must be dicts"),
-        ({"parameters": {"level": 0.05}}, "has wrong parameters"),
-        ({"discount": {"shape": "lord"}}, "has wrong parameters"),
+        ({"parameters": [0.05]}, "parameters and the discount of a stored stream must be dicts"),
+        ({"discount": "lord"}, "parameters and the discount of a stored stream must be dicts"),
+        ({"parameters": {"level": 0.05}}, "has parameters that do not fit"),
+        ({"discount": {"shape": "lord"}}, "has parameters that do not fit"),
     ],
 )
 @pytest.mark.parametrize("make", ALL)

@@ -89,7 +89,7 @@ def test_a_shared_filter_is_charged_and_refuses_before_anything_is_released() ->
     found = pt.all_pairs(frame, columns, 0.1, budget=ledger, source=Seeded(5))
     assert found.spent["rho"] == pytest.approx(0.1, rel=1e-6)
     assert ledger.remaining()["rho"] < 1e-6
-    with pytest.raises(BudgetExhausted, match="all pairs need rho"):
+    with pytest.raises(BudgetExhausted, match="all pairs together cost rho"):
         pt.all_pairs(frame, columns, 0.1, budget=ledger, source=Untouchable())
 
 
@@ -145,10 +145,10 @@ def test_shares_never_add_up_to_more(total: float, parts: int) -> None:
     ("change", "message"),
     [
         ({"columns": {"a": [0, 1, 2]}}, "at least two columns"),
-        ({"columns": {"a": [0, 1], "b": [0, 1, 2]}}, "a must hold declared categories only"),
+        ({"columns": {"a": [0, 1], "b": [0, 1, 2]}}, "a must have declared categories only"),
         ({"columns": {"a": [0, 1, 2], "z": [0, 1]}}, "z|frame"),
-        ({"other": {"a": "none of them"}}, "other must map columns to categories that they declare"),
-        ({"other": {"z": 0}}, "other must map columns to categories that they declare"),
+        ({"other": {"a": "none of them"}}, "other must map columns to categories that are declared"),
+        ({"other": {"z": 0}}, "other must map columns to categories that are declared"),
         ({"rho": 0}, "rho must be"),
         ({"alpha": 0}, "alpha"),
         ({"merge": 1}, "merge"),
@@ -172,7 +172,7 @@ def test_undeclared_values_count_in_a_declared_category() -> None:
     straight = pt.all_pairs(frame, columns, 0.5, source=Seeded(1))
     filled = pt.all_pairs(gaps, columns, 0.5, other={"a": last}, source=Seeded(1))
     assert filled.to_dict() == straight.to_dict()
-    with pytest.raises(InvalidParameter, match="a must hold declared categories only"):
+    with pytest.raises(InvalidParameter, match="a must have declared categories only"):
         pt.all_pairs(gaps, columns, 0.5, source=Untouchable())
 
 

@@ -190,7 +190,7 @@ def test_plan() -> None:
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda: any_test(3, np.zeros(50), epsilon=1), "callable"),  # type: ignore[arg-type]
+        (lambda: any_test(3, np.zeros(50), epsilon=1), "test must be a function"),  # type: ignore[arg-type]
         (lambda: any_test(_z_test, epsilon=1), "sample"),
         (lambda: any_test(_z_test, "records", epsilon=1), "samples"),
         (lambda: any_test(_z_test, [], epsilon=1), "at least one record"),
@@ -201,7 +201,10 @@ def test_plan() -> None:
         (lambda: any_test(_z_test, np.zeros(50), epsilon=1, groups=51, group_alpha=0.1), "groups"),
         (lambda: any_test(_z_test, np.zeros(50), epsilon=1, groups=5, group_alpha=0), "group_alpha"),
         (lambda: any_test(_z_test, np.zeros(50), epsilon=1, groups=5, group_alpha=0.1, alpha=1), "alpha"),
-        (lambda: any_test(_z_test, np.zeros(50), epsilon=1, plan=plan_groups(50, epsilon=1, target=0.2)), "again"),
+        (
+            lambda: any_test(_z_test, np.zeros(50), epsilon=1, plan=plan_groups(50, epsilon=1, target=0.2)),
+            "which already has them",
+        ),
         (lambda: any_test(_z_test, np.zeros(50), plan=7), "plan"),  # type: ignore[arg-type]
         (lambda: any_test(_z_test, np.zeros(3), plan=GroupPlan(50, 5, 0.1, 1, 0, 0.05, 0, 0, 0)), "groups"),
         (lambda: any_test(_z_test, np.zeros(50), np.zeros(40), epsilon=1, paired=True), "the same length"),

@@ -85,7 +85,7 @@ def test_a_release_takes_whole_counts_and_a_source() -> None:
         gaussian(1).release(np.array([1.5, 2.0]))
     with pytest.raises(InvalidParameter, match="source"):
         gaussian(1).release(np.array([1, 2]), np.random.default_rng(1))  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="would not protect anybody"):
+    with pytest.raises(InvalidParameter, match="would protect nobody"):
         gaussian(1).release(np.array([1, 2]), Words(np.random.default_rng(1)))
     with pytest.raises(InvalidParameter, match="Generator"):
         discrete_gaussian(1).resample(Seeded(1), 3)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from holdfast.inference.private_tests.planning import which_gof, which_independe
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        (lambda: which_gof(1000, rho=0.01), "give d, the number of cells, or p0, the null probabilities"),
+        (lambda: which_gof(1000, rho=0.01), "give d, the number of cells, or p0, the probabilities under"),
         (lambda: which_gof(1000, d=4, p1=[0.5, 0.5], rho=0.01), "p1 must have one entry per cell, 4 in all, got 2"),
         (lambda: which_gof(1000, d=4, p1=[[0.5], [0.3, 0.2]], rho=0.01), "p1 must be a list of numbers, or of rows"),
         (lambda: which_independence(1000, rho=0.01), "give shape, the numbers of rows and columns, or p, a table"),
@@ -25,7 +25,10 @@ from holdfast.inference.private_tests.planning import which_gof, which_independe
         (lambda: which_independence(1000, p=[0.5, 0.5], rho=0.01), r"p must be a table of at least 2 by 2 .* \(2,\)"),
         (lambda: which_independence(1000, shape=4, rho=0.01), r"shape must be a pair \(r, c\) of whole numbers from 2"),  # type: ignore[arg-type]
         (lambda: which_independence(1000, shape=(1, 2), rho=0.01), r"shape must be a pair \(r, c\)"),
-        (lambda: which_independence(1000, shape=(2, 2), rho=0.01, effect=1.5), "effect must be smaller, got 1.5: it"),
+        (
+            lambda: which_independence(1000, shape=(2, 2), rho=0.01, effect=1.5),
+            "effect must be smaller, got 1.5, because it",
+        ),
     ],
 )
 def test_wrong_input_is_named(run: Callable[[], Any], message: str) -> None:

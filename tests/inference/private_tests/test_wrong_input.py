@@ -67,7 +67,7 @@ RELEASES: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "noise for noisy counts": (
         lambda **k: pt.homogeneity(NOISY, sizes=[510, 490], rho=0.1, **k),
-        "noisy counts bring their own noise; give neither rho, epsilon nor noise",
+        "rho, epsilon and noise must be left out with noisy counts",
     ),
     "a noisy row for a table": (
         lambda **k: pt.independence(NOISY_ROW, **k),
@@ -95,7 +95,7 @@ RELEASES: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "sizes for one group": (
         lambda **k: pt.minimum_chi_square([400, 200, 400], HARDY_WEINBERG, rho=0.1, sizes=[1000], **k),
-        "sizes are for models of several groups; one group has size n",
+        "sizes must be left out for a model of one group",
     ),
     "too many records for an analysis of variance": (
         lambda **k: pt.anova(MANY[1:], MANY[:1], low=0, high=1, epsilon=1, **k),
@@ -103,11 +103,11 @@ RELEASES: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "too many records for one mean": (
         lambda **k: t_test.one_sample(MANY, half_range=1, epsilon=1, **k),
-        f"at most {LARGEST_PERMUTED_N} records are taken, got {LARGEST_PERMUTED_N + 1}",
+        f"there must be at most {LARGEST_PERMUTED_N} records, got {LARGEST_PERMUTED_N + 1}",
     ),
     "too many records for two means": (
         lambda **k: t_test.two_sample(MANY[1:], MANY[:1], low=0, high=1, epsilon=1, **k),
-        f"at most {LARGEST_PERMUTED_N} records are taken, got {LARGEST_PERMUTED_N + 1}",
+        f"there must be at most {LARGEST_PERMUTED_N} records, got {LARGEST_PERMUTED_N + 1}",
     ),
 }
 
@@ -142,7 +142,7 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "homogeneity: one row": (
         lambda: pt.homogeneity_power([0.5, 0.5], [50, 50], rho=0.1),
-        "p must be a table: one row of probabilities per group",
+        "p must be a table with one row of probabilities",
     ),
     "model: words": (
         lambda: pt.model_power(HARDY_WEINBERG, ["AA", "Aa", "aa"], 100, rho=0.1),
@@ -154,7 +154,7 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "trials of exact counts": (
         lambda: pt.independence_power([[0.25, 0.25], [0.25, 0.25]], 100, method="classical", trials=10),
-        "trials are for private tests of independence",
+        "trials must be left out here",
     ),
     "moments: two cells": (
         lambda: gof_moments(U4, [0.5, 0.5], 100, rho=0.1),
@@ -162,11 +162,11 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "moments: Laplace noise": (
         lambda: gof_moments(U4, U4, 100, noise=pt.laplace(1)),
-        "noise must be Gaussian: the variance is that of a quadratic form of normals",
+        "noise must be Gaussian, because the variance",
     ),
     "proportion: no number of records": (
         lambda: binomial_power.rows_for_power(1e-13, 2e-13, epsilon=1, target=0.99),
-        "target must be reached with at most 10000000000 records, and 0.99 is not",
+        "the power target 0.99 is not reached with 10000000000 records",
     ),
     "which randomizer: two directions": (
         lambda: local.which_randomizer(3, 1, delta=[0.1, -0.1]),
@@ -174,7 +174,7 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "crossovers of a huge epsilon": (
         lambda: local.crossovers(401),
-        r"epsilon must be a number in \(0, 400\], got 401: the crossovers overflow",
+        r"epsilon must be a number in \(0, 400\], got 401: the formulas overflow",
     ),
     "local: a model of everything": (
         lambda: local.general(LOCAL, Saturated()),
@@ -204,9 +204,12 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "fit: n and sizes": (
         lambda: fit_model([40, 20, 40], HARDY_WEINBERG, n=100, sizes=[100], variance=1),
-        "give exactly one of n and sizes",
+        "exactly one of n and sizes must be given",
     ),
-    "fit: no n": (lambda: fit_model([40, 20, 40], HARDY_WEINBERG, variance=1), "give exactly one of n and sizes"),
+    "fit: no n": (
+        lambda: fit_model([40, 20, 40], HARDY_WEINBERG, variance=1),
+        "exactly one of n and sizes must be given",
+    ),
     "fit: two sizes": (
         lambda: fit_model([40, 20, 40], HARDY_WEINBERG, sizes=[50, 50], variance=1),
         "sizes must be 1 whole numbers, at least 1",
@@ -222,7 +225,7 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "start without an estimate": (
         lambda: pt.UserModel(lambda t: [t[0], t[0], 1 - 2 * t[0]], lambda h: [np.nan], 3, 1),
-        "start must give finite numbers for equal counts",
+        "start must return finite numbers",
     ),
 }
 

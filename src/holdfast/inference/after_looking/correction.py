@@ -40,13 +40,17 @@ from holdfast.inference.after_looking.spent import Totals
 
 @dataclass(frozen=True)
 class Correction:
-    """One p-value corrected for everything that was run before the test was chosen.
+    """A p-value corrected for everything that was run on the rows before its test was chosen.
 
-    `rejected` says whether the ordinary p-value is at most `level`. That is the adjusted one being at most `alpha`, but
-    for what two numerical searches leave: both stay on the safe side, so that a p-value within a per cent of the level
-    may have an adjusted value just below `alpha` and not be rejected. Either rule is valid, and both together: every
-    route and every beta rejects when `p <= u`, and such regions are nested. `p` and `adjusted` are None where only a
-    level was asked for.
+    `rejected` says whether the original p-value is at most `level`. This means that the adjusted p-value is at most
+    `alpha`. Only for a p-value within one per cent of the level may the two differ, because both numbers come from
+    numerical searches that stay on the safe side. Either rule is valid. If only a level was asked for, `p` and
+    `adjusted` are None.
+
+    Notes
+    -----
+    The two rules together are valid too: every route and every beta rejects when `p <= u`, and such regions are
+    nested.
 
     Examples
     --------
@@ -67,12 +71,12 @@ class Correction:
 
     @property
     def rejected(self) -> bool | None:
-        """Whether the null is rejected at `alpha`; None without a p-value."""
+        """Whether the null hypothesis is rejected at `alpha`; None if no p-value was given."""
         return None if self.p is None else self.p <= self.level.value
 
     @property
     def hopeless(self) -> bool:
-        """Whether no p-value that a computer can hold rejects."""
+        """Whether even the smallest p-value that a computer can store would not be rejected."""
         return self.level.value == 0.0
 
     def to_dict(self) -> dict[str, Any]:

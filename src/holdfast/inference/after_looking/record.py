@@ -78,11 +78,13 @@ _ASSUMPTIONS = {
 
 
 class AfterLooking:
-    """Everything that was run on `n` rows before a test, in order, and what it does to the test's p-value.
+    """A record of everything that was run on `n` rows before a test, in order. It corrects the p-value of the test
+    for it.
 
-    The correction is a function of the costs, and a cost that the data chose is itself an answer. So what is recorded
-    must be fixed before the data. Where steps and their costs are chosen along the way, give `caps`: they are charged
-    from the start, and a step that does not fit is refused. A privacy filter's budget, recorded once, does the same.
+    The correction depends on the costs of the recorded steps. These costs must be fixed before the data are seen,
+    because a cost that the data chose reveals something itself. If steps and costs are chosen along the way, give
+    `caps`, limits on their totals: the caps are charged from the start, and a step that exceeds them is refused.
+    Recording the whole budget of a privacy filter once has the same effect.
 
     Parameters
     ----------
@@ -127,7 +129,9 @@ class AfterLooking:
 
     @property
     def caps(self) -> tuple[Cost, ...] | None:
-        """What the steps may cost together, by kind; None where the recorded amounts are charged."""
+        """The limits on what the steps may cost together, one for each kind of cost; None if the recorded costs are
+        charged.
+        """
         return self._caps
 
     @property
@@ -137,21 +141,21 @@ class AfterLooking:
 
     @property
     def nulls(self) -> Nulls:
-        """Which nulls the correction covers."""
+        """The kind of null hypotheses that the correction covers."""
         return self._nulls
 
     @property
     def alpha(self) -> float:
-        """The level to keep unless a call says otherwise."""
+        """The level to keep, unless a call gives another one."""
         return self._alpha
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """What was recorded, in order."""
+        """All recorded steps, in order."""
         return self._entries
 
     def record(self, step: Any, *, what: str = "", values: int | None = None, neighbours: str = "replace-one") -> Self:
-        """Record one step that was run on the rows, and return the record itself.
+        """Record one step that was run on the rows, and return this record.
 
         Parameters
         ----------
@@ -190,35 +194,41 @@ class AfterLooking:
         return self
 
     def level(self, alpha: float | None = None) -> Level:
-        """Return the largest level at which a test may reject so that false discoveries keep `alpha`."""
+        """Return the largest level at which a test may reject so that the probability of a false rejection is at
+        most `alpha`.
+        """
         return self._best_level(self._level_to_keep(alpha))[0]
 
     def adjusted(self, p: float) -> float:
-        """Return the adjusted p-value: the smallest `alpha` at which `p` is rejected, 1 if there is none.
+        """Return the adjusted p-value: the smallest `alpha` at which `p` is rejected, or 1 if there is none.
 
-        Non-decreasing in `p` and never below it. Cost: microseconds after noiseless steps, milliseconds after pure
-        privacy, about a second after approximate or concentrated privacy.
+        The adjusted p-value does not decrease when `p` grows, and it is never below `p`.
+
+        Notes
+        -----
+        Time: microseconds after noiseless steps, milliseconds after pure privacy, about a second after
+        approximate or concentrated privacy.
         """
         p = arguments.probability("p", p, zero=True, one=True)
         smallest = min((route.adjusted(p) for route in self._routes()), default=1.0)
         return min(1.0, max(p, smallest))
 
     def correct(self, p: float, alpha: float | None = None) -> Correction:
-        """Correct one p-value and say which route was taken."""
+        """Correct one p-value and return the result, with the theorem that was used."""
         p = arguments.probability("p", p, zero=True, one=True)
         return self._correction(self._level_to_keep(alpha), p)
 
     def plan(self, alpha: float | None = None) -> Correction:
-        """Say what a p-value would have to be, before there is one."""
+        """Return how small a p-value would have to be to be rejected. No p-value is needed yet."""
         return self._correction(self._level_to_keep(alpha), None)
 
     def test(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Correction:
-        """Run a test that yields one p-value and correct it.
+        """Run a test that gives one p-value, and correct the p-value.
 
-        Works with any SciPy or statsmodels test: what it returns may be a number, a pair `(statistic, p-value)` or an
-        object with `pvalue`. `function` is called with the other arguments as they are. The p-value must be valid for a
-        test fixed in advance; nothing else is asked of it. What is published of the result reveals something about
-        the data itself: before further choices are made from it, use `decide`, or record what was shown.
+        Any SciPy or statsmodels test works: the result may be a number, a pair `(statistic, p-value)` or an object with
+        `pvalue`. `function` is called with the other arguments unchanged. Its p-value must be valid for a test that is
+        fixed in advance. A published result reveals something about the data. If you choose further steps from it, use
+        `decide`, or record what was shown.
 
         Examples
         --------
@@ -235,7 +245,9 @@ class AfterLooking:
         return self.correct_result(function(*args, **kwargs))
 
     def correct_result(self, result: Any) -> Correction:
-        """Correct the p-value inside a test's result: a number, a pair, or an object with `pvalue`."""
+        """Correct the p-value in the result of a test. The result may be a number, a pair, or an object with
+        `pvalue`.
+        """
         p_values = p_values_of(result)
         if len(p_values) != 1:
             raise InvalidParameter(
@@ -245,14 +257,18 @@ class AfterLooking:
         return self.correct(p_values[0])
 
     def correct_family(self, result: Any) -> tuple[Correction, ...]:
-        """Correct several p-values at once, with Holm's method for their number.
+        """Correct several p-values at once, also for their number (with Holm's method).
 
-        For a fitted statsmodels model, an object with `pvalues`, or a list. The probability of any false rejection
-        among them is at most `alpha`, whatever their dependence: for a fixed family that is one event of probability at
-        most `u` when Holm rejects at `u`, and it is this event that what was run can make likelier. So the family, its
-        size included, may be chosen from what was recorded, all of it at once: a test that is chosen by the p-value of
-        another needs levels fixed in advance, or `decide`. A plain tuple of numbers is refused, because elsewhere it
-        means a statistic and its p-value.
+        Give a fitted statsmodels model, an object with `pvalues`, or a list. The probability of any false rejection
+        among them is at most `alpha`, whatever their dependence. The family of tests, its size included, may be chosen
+        from what was recorded, but all of it at once. If one test is chosen by the p-value of another, use levels fixed
+        in advance or `decide`. A plain tuple of numbers is refused, because elsewhere it means a statistic and its
+        p-value.
+
+        Notes
+        -----
+        For a fixed family a false rejection is one event of probability at most `u` when Holm rejects at `u`, and
+        it is this event that what was run can make likelier.
 
         Examples
         --------
@@ -271,9 +287,9 @@ class AfterLooking:
         return tuple(self.correct(p) for p in stepped)
 
     def decide(self, result: Any, alpha: float | None = None) -> bool:
-        """Correct a p-value, publish only whether it is rejected, and record that bit.
+        """Correct a p-value, publish only whether it is rejected, and record this one bit.
 
-        So the analysis may go on: what follows is corrected for this answer too.
+        After that the analysis may go on: whatever follows is corrected for this answer too.
         """
         p_values = p_values_of(result)
         if len(p_values) != 1:
@@ -283,10 +299,10 @@ class AfterLooking:
         return rejected
 
     def max_information(self, beta: float) -> MaxInformation:
-        """Return the max-information of what was recorded, which has an order: private steps first.
+        """Return the max-information of everything that was recorded. Private steps must have come first.
 
-        Only for those who need max-information itself; levels and adjusted p-values use the smaller transfer bound,
-        which has no order. An approximately private step after a noiseless one is refused.
+        You need this only for max-information itself. Levels and adjusted p-values use a smaller bound (the transfer
+        bound), which does not depend on the order. An approximately private step after a noiseless one is refused.
 
         Raises
         ------
@@ -323,17 +339,18 @@ class AfterLooking:
         bound = ledger.max_information(beta)
         if self._nulls == "any" and bound.scope == "product":
             raise GuaranteeUnavailable(
-                "this max-information holds for independent rows only, and the nulls may have any distribution"
+                "this max-information is valid for independent rows only, but the record is for nulls of any "
+                "distribution"
             )
         return bound
 
     def bonferroni(self, candidates: int, alpha: float | None = None) -> float:
-        """Return the level of Bonferroni's correction over a list of `candidates` tests fixed in advance."""
+        """Return the level of Bonferroni's correction for a list of `candidates` tests that was fixed in advance."""
         candidates = arguments.whole("candidates", candidates, at_least=1)
         return self._level_to_keep(alpha) / candidates
 
     def state(self) -> dict[str, Any]:
-        """Everything, as plain data that `from_state` reads back."""
+        """Return the whole record as plain data, which `from_state` reads back."""
         return {
             "version": 1,
             "n": self._n,
@@ -345,7 +362,7 @@ class AfterLooking:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> AfterLooking:
-        """Read a record back.
+        """Return the record that `state()` described.
 
         Examples
         --------
@@ -355,10 +372,12 @@ class AfterLooking:
         True
         """
         if not isinstance(state, Mapping) or state.get("version") != 1:
-            raise InvalidParameter("a stored record must be a dict of version 1")
+            raise InvalidParameter("a stored record must be a dict with version 1")
         missing = {"n", "nulls", "alpha", "caps", "entries"} - set(state)
         if missing or not isinstance(state["entries"], list):
-            raise InvalidParameter("a stored record must hold n, nulls, alpha, caps and a list of entries")
+            raise InvalidParameter(
+                "a stored record must have n, nulls, alpha, caps and entries, and entries must be a list"
+            )
         caps = state["caps"]
         if caps is not None:
             caps = [Cost.from_dict(cap) for cap in caps] if isinstance(caps, list) else caps

@@ -33,7 +33,7 @@ _UNIT = 2.0**-53
 
 @dataclass(frozen=True)
 class Scores(NoCopy):
-    """One score a candidate, secret, and how far replacing one row can move any of them.
+    """Secret scores, one for each candidate, with the most that replacing one row can change any of them.
 
     Examples
     --------
@@ -56,11 +56,10 @@ class Scores(NoCopy):
 
 
 def products(features: npt.ArrayLike, label: npt.ArrayLike, *, bound: float = 1.0, names: Sequence[str] = ()) -> Scores:
-    """Score each feature by `|sum of feature times label|`, both clipped to `[-bound, bound]`.
+    """Score each feature by `|sum of feature times label|`, with both clipped to `[-bound, bound]`.
 
-    Sensitivity `2 bound^2`: one row's product lies in `[-bound^2, bound^2]`, and the absolute value of a sum moves no
-    further than the sum. The score to use when feature and label are centred at publicly known values, such as +-1
-    answers. Derived; the floating-point error of the sum is added.
+    Replacing one row changes a score by at most `2 bound^2`. Use this score if feature and label are centred at
+    publicly known values, for example if both are answers coded as +1 and -1.
 
     Parameters
     ----------
@@ -72,6 +71,11 @@ def products(features: npt.ArrayLike, label: npt.ArrayLike, *, bound: float = 1.
         Where values are clipped, above 0.
     names : sequence of str
         What to call the candidates.
+
+    Notes
+    -----
+    Derived: one row's product lies in `[-bound^2, bound^2]`, and the absolute value of a sum moves no further
+    than the sum. The floating-point error of the sum is added.
 
     Examples
     --------
@@ -92,15 +96,10 @@ def covariances(
     high: float = 1.0,
     names: Sequence[str] = (),
 ) -> Scores:
-    """Score each feature by `|sum of (x - mean x)(y - mean y)|`, both clipped to `[low, high]`.
+    """Score each feature by `|sum of (x - mean x)(y - mean y)|`, with both clipped to `[low, high]`.
 
-    For 0/1 values this is `|ad - bc|/n`, the numerator of the chi-square statistic of the 2 x 2 table.
-
-    Sensitivity `(1 - 1/n) (high - low)^2`. Proof, for the range [0, 1]: let `a`, `b` be the means of feature and label
-    over the other `n - 1` rows. The sum is that of the other rows plus `(1 - 1/n) (x - a)(y - b)` for the row `(x, y)`.
-    That product is extreme at corners of `[0, 1]^2`, where it is `ab`, `(1-a)(1-b)`, `-a(1-b)` or `-(1-a)b`; two
-    corners differ by `a`, `1-a`, `b`, `1-b`, `|a+b-1|` or `|a-b|`, so by at most 1. Derived; tests compare with
-    every small table.
+    For 0/1 values the score is `|ad - bc|/n`, the numerator of the chi-square statistic of the 2 x 2 table. Replacing
+    one row changes a score by at most `(1 - 1/n) (high - low)^2`.
 
     Parameters
     ----------
@@ -112,6 +111,13 @@ def covariances(
         Where values are clipped.
     names : sequence of str
         What to call the candidates.
+
+    Notes
+    -----
+    Proof, for the range [0, 1]: let `a`, `b` be the means of feature and label over the other `n - 1` rows. The
+    sum is that of the other rows plus `(1 - 1/n) (x - a)(y - b)` for the row `(x, y)`. That product is extreme at
+    corners of `[0, 1]^2`, where it is `ab`, `(1-a)(1-b)`, `-a(1-b)` or `-(1-a)b`; two corners differ by `a`,
+    `1-a`, `b`, `1-b`, `|a+b-1|` or `|a-b|`, so by at most 1. Derived; tests compare with every small table.
 
     Examples
     --------
@@ -134,15 +140,10 @@ def mean_differences(
     smallest_group: int = 1,
     names: Sequence[str] = (),
 ) -> Scores:
-    """Score each feature by the difference of its means in two groups, values clipped to `[-bound, bound]`.
+    """Score each feature by the difference of its means in two groups, with values clipped to `[-bound, bound]`.
 
-    A group of fewer than `smallest_group = m` rows is divided by `m` instead of its size.
-
-    Sensitivity `4 bound/(m + 1)`. Proof: let `g(S) = sum over S / max(|S|, m)`. Adding a value `x` to `S` moves `g` by
-    `(x - g(S))/(|S| + 1)`, at most `2 bound/(m + 1)`, when `|S| >= m`, and by `x/m`, at most `bound/m`, otherwise; the
-    first is the larger. A row that changes its group leaves one and enters the other: twice that. A row that stays in
-    its group moves one mean by at most `2 bound/m`, which is no more than `4 bound/(m + 1)`. Derived; tests compare
-    with every small data set.
+    If a group has fewer than `m = smallest_group` rows, its sum is divided by `m` instead of by its size. Replacing one
+    row changes a score by at most `4 bound/(m + 1)`.
 
     Parameters
     ----------
@@ -157,6 +158,14 @@ def mean_differences(
     names : sequence of str
         What to call the candidates.
 
+    Notes
+    -----
+    Proof: let `g(S) = sum over S / max(|S|, m)`. Adding a value `x` to `S` moves `g` by `(x - g(S))/(|S| + 1)`,
+    at most `2 bound/(m + 1)`, when `|S| >= m`, and by `x/m`, at most `bound/m`, otherwise; the first is the
+    larger. A row that changes its group leaves one and enters the other: twice that. A row that stays in its
+    group moves one mean by at most `2 bound/m`, which is no more than `4 bound/(m + 1)`. Derived; tests compare
+    with every small data set.
+
     Examples
     --------
     >>> mean_differences([[1.0, 0.2], [-1.0, 0.2]] * 50, [1, 0] * 50, smallest_group=39)
@@ -166,7 +175,7 @@ def mean_differences(
     floor = arguments.whole("smallest_group", smallest_group, at_least=1)
     x, y = _table(features, group, -bound, bound, clip_label=False)
     if not np.isin(y, (0.0, 1.0)).all():
-        raise InvalidParameter("group must be 0 or 1 in every row, and some are not")
+        raise InvalidParameter("group must be 0 or 1 in every row, but some rows have another value")
     n, ones = len(y), float(y.sum())
     first, whole = x.T @ y, x.sum(axis=0)
     score = np.abs(first / max(ones, floor) - (whole - first) / max(n - ones, floor))
@@ -176,7 +185,7 @@ def mean_differences(
 def _made(values: Array, sensitivity: float, size: float, n: int, names: Sequence[str]) -> Scores:
     """Add twice a bound on the floating-point error of the sums: `n` additions of numbers that stay below `size`."""
     if names and len(names) != values.size:
-        raise InvalidParameter(f"names must name each of the {values.size} candidates, got {len(names)}")
+        raise InvalidParameter(f"names must have one name for each of the {values.size} candidates, got {len(names)}")
     slack = 8 * (n + 4) * _UNIT * size
     values.flags.writeable = False
     return Scores(values, up(sensitivity + slack), n, tuple(str(name) for name in names))
@@ -190,22 +199,26 @@ def _table(
     except (TypeError, ValueError):
         raise InvalidParameter("features and label must be arrays of numbers") from None
     if isinstance(features, np.ma.MaskedArray) or isinstance(label, np.ma.MaskedArray):
-        raise InvalidParameter("features and label must have a number in every place, got a masked array")
+        raise InvalidParameter(
+            "features and label must have a number in every place, but one of them is a masked array; fill its gaps "
+            "first"
+        )
     if x.ndim != 2 or y.ndim != 1 or x.shape[0] != y.shape[0] or x.shape[0] < 1 or x.shape[1] < 1:
         raise InvalidParameter(
-            f"features must be rows by candidates, and label one number per row, got {x.shape} and {y.shape}"
+            "features must be an array of rows by candidates, and label one number for each row, got the shapes "
+            f"{x.shape} and {y.shape}"
         )
     if np.isnan(x).any() or np.isnan(y).any():
-        raise InvalidParameter("features and label must be numbers, and some are NaN")
+        raise InvalidParameter("features and label must be numbers without missing values, but some are NaN")
     return np.clip(x, low, high), np.clip(y, low, high) if clip_label else y
 
 
 @dataclass(frozen=True)
 class Selected:
-    """A candidate that was chosen privately, what it cost, and among how many it was chosen.
+    """A candidate that was chosen privately, with the cost of the choice and the number of candidates.
 
-    Record it before testing: `looking.record(choice)`. `values` lets the record price it as a noiseless step with
-    that many outcomes too, so that its level is never below Bonferroni's.
+    Record it before you test the candidate: `looking.record(choice)`. With `values`, the record can also charge the
+    choice as a noiseless step with that many outcomes, so that its level is never below Bonferroni's.
 
     Examples
     --------
@@ -246,8 +259,8 @@ def choose(
 ) -> Selected:
     """Choose a candidate whose score is nearly the largest, with epsilon-differential privacy.
 
-    By default permute-and-flip, which is never worse than the exponential mechanism; "laplace" and "geometric" are
-    report-noisy-max. With `looking` the choice is recorded there too, before it is returned.
+    The default method is permute-and-flip, which is never worse than the exponential mechanism. The methods "laplace"
+    and "geometric" are report-noisy-max. If `looking` is given, the choice is recorded there before it is returned.
 
     Parameters
     ----------
@@ -286,7 +299,9 @@ def choose(
             f"scores must be a Scores object, which has its sensitivity, got a {type(scores).__name__}"
         )
     if looking is not None and looking.n != scores.n:
-        raise InvalidParameter(f"looking must be for the {scores.n} rows of the scores, got one for {looking.n}")
+        raise InvalidParameter(
+            f"looking must be a record for the {scores.n} rows of the scores, got one for {looking.n} rows"
+        )
     mechanism = Selection(scores.sensitivity, arguments.real("epsilon", epsilon, above=0), method=method)
     options = len(scores)
     if looking is not None:
@@ -336,7 +351,8 @@ class Alternatives:
 
 
 def alternatives(n: int, candidates: int, epsilon: float, alpha: float = 0.05) -> Alternatives:
-    """Compare what a private choice among `candidates` leaves of `alpha` with the other ways to test after choosing.
+    """Compare the level that a private choice among `candidates` leaves with those of other ways to test after
+    choosing.
 
     Examples
     --------

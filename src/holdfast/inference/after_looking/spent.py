@@ -40,19 +40,22 @@ NEIGHBOURS = ("replace-one", "add-remove")
 
 
 def from_add_remove(cost: Cost) -> Cost:
-    """Turn a cost certified under add/remove neighbours into one for replace-one neighbours.
+    """Convert a cost that was certified for adding or removing one row to a cost for replacing one row.
 
-    `epsilon` becomes `2 epsilon`; `(epsilon, delta)` becomes `(2 epsilon, (1 + e^epsilon) delta)`; `rho` becomes
-    `4 rho`; `mu` becomes `2 mu`. Bits do not speak of neighbours and stay. Group privacy for two rows: Dwork and Roth
-    (2014) Theorem 2.2, Bun and Steinke (2016) Proposition 1.9, Dong, Roth and Su (2022).
-
-    It needs the certificate to hold at every size, `n - 1` among them: a mechanism that adapts its noise to a count of
-    rows it treats as known must be certified again.
+    `epsilon` becomes `2 epsilon`, `(epsilon, delta)` becomes `(2 epsilon, (1 + e^epsilon) delta)`, `rho` becomes `4
+    rho`, and `mu` becomes `2 mu`. Bits do not depend on this and stay unchanged. The certificate must hold for data
+    sets of every size. A mechanism whose noise depends on a number of rows that it takes as known must be certified
+    again.
 
     Parameters
     ----------
     cost : Cost
         `PureDP`, `ApproxDP`, `ZCDP`, `GDP` or `Bits`.
+
+    Notes
+    -----
+    Group privacy for two rows: Dwork and Roth (2014) Theorem 2.2, Bun and Steinke (2016) Proposition 1.9, Dong,
+    Roth and Su (2022). The certificate must hold at `n - 1` rows too.
 
     Examples
     --------
@@ -67,7 +70,8 @@ def from_add_remove(cost: Cost) -> Cost:
             doubled = up((1 + grown) * delta) if delta else 0.0
             if not doubled < 1:
                 raise InvalidParameter(
-                    f"delta must stay below 1 when a row is replaced, got (1 + e^{epsilon:g}) {delta:g}"
+                    f"for replacing a row, delta becomes (1 + e^{epsilon:g}) {delta:g}, but it must stay below 1; "
+                    "give a smaller delta"
                 )
             return ApproxDP(_times(2, epsilon), doubled)
         case ZCDP(rho):
@@ -78,7 +82,8 @@ def from_add_remove(cost: Cost) -> Cost:
             return cost
         case PointwiseDP():
             raise InvalidParameter(
-                "a point-wise cost cannot be converted from add/remove to replace-one; declare it as ApproxDP first"
+                "a point-wise cost cannot be converted from add/remove to replace-one neighbours; declare it as "
+                "ApproxDP first"
             )
     raise InvalidParameter(f"cost must be a PureDP, ApproxDP, ZCDP, GDP or Bits cost, got a {type(cost).__name__}")
 
@@ -94,9 +99,9 @@ def require_replace_one(neighbours: str, cost: Cost) -> None:
     if neighbours == "replace-one" or isinstance(cost, Bits):
         return
     raise InvalidParameter(
-        f"neighbours must be replace-one, got add-remove: {cost} bounds what adding or removing a row does, and every "
-        "correction here is about replacing one of n rows, which is both. If the certificate holds for data sets of "
-        f"every size, record from_add_remove({cost}) = {from_add_remove(cost)} instead"
+        f"neighbours must be replace-one, got add-remove: {cost} bounds what adding or removing a row changes, but "
+        "every correction here is about replacing one of n rows, which is both. If the certificate holds for data "
+        f"sets of every size, record from_add_remove({cost}) = {from_add_remove(cost)} instead"
     )
 
 
@@ -136,11 +141,11 @@ class Entry:
     def from_dict(plain: Any) -> Entry:
         """Read an entry back."""
         if not isinstance(plain, dict) or set(plain) != {"cost", "values", "what"}:
-            raise InvalidParameter("a stored entry must be a dict of cost, values and what")
+            raise InvalidParameter("a stored entry must be a dict with cost, values and what")
         values = plain["values"]
         what = plain["what"]
         if not isinstance(what, str):
-            raise InvalidParameter("a stored entry's what must be a text")
+            raise InvalidParameter("the member what of a stored entry must be a text")
         cost = supported(Cost.from_dict(plain["cost"]))
         return Entry(cost, None if values is None else arguments.whole("values", values, at_least=1), what)
 
@@ -162,7 +167,7 @@ class Totals:
 
     @property
     def only_pure(self) -> bool:
-        """Whether every private step is purely private."""
+        """Whether every private step is purely differentially private."""
         return not (any(d for _, d in self.approx) or self.rho or any(self.mus))
 
     @property
@@ -285,7 +290,7 @@ def check_caps(caps: Any) -> tuple[Cost, ...]:
     costs = tuple(supported(cap) for cap in caps)
     kinds = [cap.kind for cap in costs]
     if len(set(kinds)) < len(kinds):
-        raise InvalidParameter(f"caps must have at most one cost of each kind, got {', '.join(kinds)}")
+        raise InvalidParameter(f"caps must have at most one cost of each kind, got the kinds {', '.join(kinds)}")
     return costs
 
 
@@ -311,16 +316,18 @@ def require_room(caps: Sequence[Cost], entries: Sequence[Entry], cost: Cost) -> 
     >>> require_room([Bits(3)], [Entry(Bits(2))], Bits(1.5))
     Traceback (most recent call last):
         ...
-    holdfast.errors.BudgetExhausted: bits:1.5 does not fit under the cap bits:3 after what was recorded
+    holdfast.errors.BudgetExhausted: the cost bits:1.5 exceeds what the recorded steps have left of the cap bits:3
     """
     cap = next((cap for cap in caps if cap.kind == cost.kind), None)
     if cap is None:
         allowed = ", ".join(spell(cap) for cap in caps)
-        raise BudgetExhausted(f"there is no cap for {spell(cost)}; the caps are {allowed}")
+        raise BudgetExhausted(f"there is no cap for the cost {spell(cost)}; the caps are {allowed}")
     used = [entry.cost for entry in entries if entry.cost.kind == cost.kind] + [cost]
     totals = [sum(column, Fraction(0)) for column in zip(*map(_amounts, used), strict=True)]
     if any(total > limit for total, limit in zip(totals, _amounts(cap), strict=True)):
-        raise BudgetExhausted(f"{spell(cost)} does not fit under the cap {spell(cap)} after what was recorded")
+        raise BudgetExhausted(
+            f"the cost {spell(cost)} exceeds what the recorded steps have left of the cap {spell(cap)}"
+        )
 
 
 def _amounts(cost: Cost) -> tuple[Fraction, ...]:

@@ -81,15 +81,15 @@ def exact_means(table: Any, n: int, low: float = 0.0, high: float = 1.0) -> list
     [Fraction(1, 2), Fraction(1, 1)]
     """
     if isinstance(table, np.ma.MaskedArray):
-        raise InvalidParameter("table must have a number in every place, got a masked array")
+        raise InvalidParameter("table must have a number in every place, but it is a masked array; fill its gaps first")
     try:
         array = np.asarray(table)
     except (TypeError, ValueError) as error:
-        raise InvalidParameter("table must be one number per row and question") from error
+        raise InvalidParameter("table must have one number for each row and question") from error
     if array.dtype.kind not in "biuf" or array.ndim != 2 or array.shape[0] != n:
         raise InvalidParameter(f"table must be an array of numbers with {n} rows and one column per question")
     if array.size and not (array.min() >= low and array.max() <= high):
-        raise InvalidParameter(f"table must lie in [{low:g}, {high:g}], and some of it does not")
+        raise InvalidParameter(f"table must be in [{low:g}, {high:g}], but some of its values are not")
     totals = [0] * array.shape[1]
     for start in range(0, n, _AT_ONCE):
         part = _whole(array[start : start + _AT_ONCE], low, high)
@@ -116,7 +116,8 @@ def _whole(chunk: NDArray[Any], low: float, high: float) -> NDArray[Any]:
         return chunk
     if chunk.dtype.kind in "iu" and max(abs(low), abs(high)) > 2.0**53:
         raise InvalidParameter(
-            "low and high must be at most 2**53 in size for whole numbers, which are exact up to there"
+            "low and high must be between -2**53 and 2**53 for whole numbers, because numbers are exact only in this "
+            "range"
         )
     # more than double precision is kept until the range is taken off: before, its roundings could be as large
     exact = chunk if chunk.dtype.kind == "f" and chunk.dtype.itemsize > 8 else chunk.astype(np.float64)
@@ -158,28 +159,29 @@ class Answerer(OneOwner, ABC):
 
     @property
     def remaining(self) -> dict[str, float]:
-        """What may still be asked."""
+        """What may still be asked: the number of questions left."""
         return {"questions": self.questions - self.asked}
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this plan again, as plain data."""
+        """Return as plain data the arguments that make this plan again."""
 
     def state(self) -> dict[str, Any]:
-        """Plan and progress as plain data, for `from_state`. It holds nothing about rows.
+        """Return the plan and the progress as plain data, for `from_state`. The data contain nothing about rows.
 
-        A method restored twice answers twice as many questions, and the promise is about one of them: keep one copy.
+        Keep only one copy: if the method is restored twice it answers twice as many questions, but the guarantee is for
+        one run.
         """
         return {"kind": self.kind, **self.parameters(), "asked": self.asked}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:
-        """Return the method that `state()` was taken from. The plan is computed again and is the same."""
+        """Return the method that `state()` described. The plan is computed again and is the same."""
         if not isinstance(state, Mapping) or not isinstance(state.get("kind"), str):
             raise InvalidParameter("state must be what state() returned")
         kind = _REGISTRY.get(state["kind"])
         if kind is None or not issubclass(kind, cls):
-            raise InvalidParameter(f"state must be that of a {cls.__name__}, got kind {state['kind']!r}")
+            raise InvalidParameter(f"state must be that of a {cls.__name__}, got the kind {state['kind']!r}")
         plan = {k: v for k, v in state.items() if k not in ("kind", *kind._progress())}
         try:
             answerer = kind(**plan, source=source)
@@ -206,7 +208,7 @@ class Answerer(OneOwner, ABC):
         left = self.questions - self.asked
         if count > left:
             more = "1 more question does" if count == 1 else f"{count} more questions do"
-            raise BudgetExhausted(f"{more} not fit: {left} of {self.questions} planned left")
+            raise BudgetExhausted(f"{more} not fit: {left} of the {self.questions} planned questions are left")
         first = self.asked + 1
         self.asked += count
         return first

@@ -34,10 +34,10 @@ class HorizonAnswerer(Answerer):
     @property
     @abstractmethod
     def horizon(self) -> float:
-        """What all charges together may come to."""
+        """The largest sum that the charges of all questions may reach."""
 
     def state(self) -> dict[str, Any]:
-        """Plan and progress as plain data, for `from_state`."""
+        """Return the plan and the progress as plain data, for `from_state`."""
         return super().state() | {"spent": str(self._spent)}
 
     @classmethod
@@ -50,7 +50,9 @@ class HorizonAnswerer(Answerer):
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             raise InvalidParameter("state must be what state() returned") from None
         if not 0 <= spent <= Fraction(self.horizon):
-            raise InvalidParameter("state must be what state() returned: spent is outside the horizon")
+            raise InvalidParameter(
+                "state must be what state() returned, but its spent is not between 0 and the horizon"
+            )
         super()._restore(state)
         self._spent = spent
 
@@ -60,16 +62,18 @@ _FINE = 30
 
 
 class FilteredAnswers(HorizonAnswerer):
-    """Answers means with noise scales that the analyst chooses as he goes, and charges narrow questions by their range.
+    """Answers means with noise scales that the analyst chooses along the way. Questions with a narrow range cost
+    less.
 
-    Three caps are fixed before the first answer: the number of questions `k`, the largest scale `s`, and a horizon `V`.
-    A question whose values lie in an interval of length `r <= 1`, answered with scale `sigma <= s`, charges
-    `r^2/(16 n^2 sigma^2)`; it is refused, and charges nothing, when the sum would pass `V`. Then with probability
-    `confidence` every answer is within `s omega + kappa sqrt(V)` (docs/posterior-shift.md, "Filter").
+    Three limits are fixed before the first answer: the number of questions `k`, the largest noise scale `s`, and a
+    horizon `V`. A question whose values lie in an interval of length `r <= 1`, answered with noise scale `sigma <= s`,
+    charges `r^2/(16 n^2 sigma^2)`. If the sum of the charges would exceed `V`, the question is refused and charges
+    nothing. With probability `confidence` every answer is within `s omega + kappa sqrt(V)` of its population value
+    (docs/posterior-shift.md, "Filter").
 
     The half-width is the same for all answers, in the unit of the values, whatever their range. So a question of range
-    0.1 costs a hundredth of a full one; and a smaller `sigma` buys an answer closer to the sample's mean, not a
-    narrower interval. `GaussianAnswers` is narrower when all questions are alike.
+    0.1 costs a hundredth of a question of range 1. A smaller `sigma` gives an answer closer to the sample's mean, but
+    not a narrower interval. If all questions have the same range, `GaussianAnswers` has narrower intervals.
 
     Parameters
     ----------
@@ -126,18 +130,20 @@ class FilteredAnswers(HorizonAnswerer):
 
     @property
     def horizon(self) -> float:
-        """What all charges together may come to: `full` questions of range 1 at the largest scale."""
+        """The largest sum that the charges may reach: that of `full` questions of range 1 at the largest noise
+        scale.
+        """
         return self._horizon
 
     @property
     def half_width(self) -> float:
-        """Half the length of every interval, in the unit of the values; rounding included."""
+        """Half the length of every interval, in the unit of the values, rounding included."""
         ideal = interval.filtered_width(self.questions, self.beta, self.largest_sigma, self.horizon)
         return up(ideal + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     @property
     def guarantee(self) -> Guarantee:
-        """The theorem and its caps."""
+        """The theorem behind the intervals, with its limits."""
         caps = {"n": self.n, "questions": self.questions, "beta": self.beta}
         caps |= {"largest_sigma": self.largest_sigma, "horizon": self.horizon}
         return Guarantee(
@@ -149,18 +155,20 @@ class FilteredAnswers(HorizonAnswerer):
 
     @property
     def remaining(self) -> dict[str, float]:
-        """Questions left; and of the horizon, in questions of range 1 at the largest scale."""
+        """The number of questions left, and what is left of the horizon, in questions of range 1 at the largest
+        noise scale.
+        """
         rest = max(Fraction(self.horizon) - self._spent, Fraction(0)) / Fraction(self.charge(1.0))
         return {"questions": self.questions - self.asked, "full_questions": float_down(rest)}
 
     def charge(self, length: float, sigma: float | None = None) -> float:
-        """Return what a question of this range and scale takes off the horizon, rounded up: `r^2/(16 n^2 sigma^2)`."""
+        """Return what a question of this range and noise scale charges: `r^2/(16 n^2 sigma^2)`, rounded up."""
         length = arguments.real("length", length, above=0, at_most=1)
         scale = self.largest_sigma if sigma is None else self._scale(sigma)
         return up((length / (4 * self.n * scale)) ** 2, 8)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that recreate this plan."""
+        """Return the arguments that make this plan again."""
         return {
             "n": self.n,
             "questions": self.questions,
@@ -192,7 +200,9 @@ class FilteredAnswers(HorizonAnswerer):
         low, high = arguments.value_range(low, high)
         length = Fraction(high) - Fraction(low)
         if length > 1:
-            raise InvalidParameter(f"high must be at most low + 1 for a question of range 1 or less, got {high:g}")
+            raise InvalidParameter(
+                f"high must be at most low + 1, because a question has range 1 or less, got {high:g}"
+            )
         scale = self.largest_sigma if sigma is None else self._scale(sigma)
         charge = Fraction(self.charge(min(up(float(length)), 1.0), scale))
         share = exact_mean(values, self.n, low, high)
@@ -201,8 +211,8 @@ class FilteredAnswers(HorizonAnswerer):
                 self._count()  # refuses
             if self._spent + charge > Fraction(self.horizon):
                 raise BudgetExhausted(
-                    "the charge of this question exceeds what is left of the horizon; a narrower range or a larger "
-                    "sigma is charged less"
+                    "this question charges more than is left of the horizon; give a narrower range or a larger "
+                    "sigma, which are charged less"
                 )
             self.asked += 1
             self._spent += charge
@@ -221,14 +231,16 @@ VarianceMethod = Literal["best", "small-variance", "sign-comparison-rates", "noi
 
 
 class SmallVarianceAnswers(HorizonAnswerer):
-    """Answers adaptively chosen means that are mostly below `level`, or above `1 - level`, of their range.
+    """Answers adaptively chosen means that are mostly near an end of their range: below `level` or above `1 -
+    level`.
 
-    A [0,1] function of mean p has variance at most `p (1 - p)`. Such a question reveals less about the rows and is
-    moved less by what was revealed. Each interval follows the variance that is left possible by the answer itself, so
-    nothing is promised about the means: one that turns out not to be near an end has a wider interval and charges
-    more. With Theorem D' (`interval.sign-comparison-rates`) what is charged makes later intervals a little wider;
-    with Theorem C (`interval.small-variance`) it is taken off a horizon, up to `1/(4 level (1 - level))` questions,
-    and when the worst case of the next question no longer fits, it is refused.
+    A function with values in [0, 1] and mean `p` has variance at most `p (1 - p)`. So a question with a mean near an
+    end reveals less about the rows and gets a narrower interval. Nothing about the means is assumed: the width of each
+    interval follows from its own answer. If a mean is not near an end, its interval is wider and it charges more.
+
+    With Theorem D' (`interval.sign-comparison-rates`) what a question charges makes later intervals a little wider.
+    With Theorem C (`interval.small-variance`) it is taken off a horizon, up to `1/(4 level (1 - level))` questions. If
+    the worst case of the next question exceeds what is left of the horizon, the question is refused.
 
     Parameters
     ----------
@@ -282,32 +294,32 @@ class SmallVarianceAnswers(HorizonAnswerer):
 
     @property
     def method(self) -> str:
-        """The theorem that the plan depends on."""
+        """The theorem on which the plan depends."""
         return self.plan.guarantee.theorem
 
     @property
     def horizon(self) -> float:
-        """What all charges together may come to."""
+        """The largest sum that the charges of all questions may reach."""
         return self.plan.horizon
 
     @property
     def half_width(self) -> float:
-        """The half-width of a question of mean `level`, as a part of the declared range."""
+        """The half-width for a question whose mean is `level`, as a proportion of the declared range."""
         return up(self.plan.typical_width + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     @property
     def remaining(self) -> dict[str, float]:
-        """How many questions near an end still fit."""
+        """The number of questions with a mean near an end that can still be asked."""
         return {"questions": min(self.questions - self.asked, self.plan.fitting(self._spent))}
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that recreate this plan."""
+        """Return the arguments that make this plan again."""
         plain = {"n": self.n, "questions": self.questions, "confidence": self.confidence, "level": self.level}
         return plain | {"method": self._method}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:
-        """Return the method that `state()` was taken from; a state of before Theorem D' goes on with Theorem C."""
+        """Return the method that `state()` described. A state from before Theorem D' continues with Theorem C."""
         if isinstance(state, Mapping) and state.get("kind") == cls.kind and "method" not in state:
             state = dict(state) | {"method": "small-variance"}
         return super().from_state(state, source)
@@ -331,7 +343,10 @@ class SmallVarianceAnswers(HorizonAnswerer):
         mean = exact_mean(values, self.n, low, high)
         with self._alone():  # the charge is known only with the answer, and no other question may slip in between
             if self.plan.fitting(self._spent) < 1:
-                raise BudgetExhausted("what is left might not cover one more question")
+                raise BudgetExhausted(
+                    "what is left of the horizon may be too little for one more question, so no more questions are "
+                    "answered"
+                )
             question = self._count()
             scale = self.plan.scale(question)
             place = rounded_gaussian(Fraction(scale), self.grid, mean=mean, source=self._source)

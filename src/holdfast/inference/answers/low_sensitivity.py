@@ -27,10 +27,10 @@ from holdfast.noise.rounded_gaussian import fine_grid, rounded_gaussian
 class LowSensitivityAnswers(Answerer):
     """Answers up to `questions` adaptively chosen statistics of sensitivity `c` with Gaussian noise.
 
-    The value that the intervals are about is the statistic's expectation on `n` fresh rows. For a biased statistic that
-    is not the population's own value; a trimmed mean, a loss at a fixed model, a U-statistic are typical uses.
-    Replacing any one row, whatever the rows are, must move the statistic *as computed* by at most `c`: that is the
-    caller's promise and cannot be checked here.
+    An interval is for the expected value of the statistic on `n` fresh rows. If the statistic is biased, that is not
+    the value in the population. Typical uses are a trimmed mean, the loss of a fixed model, and a U-statistic. You must
+    make sure that replacing any one row changes the statistic *as computed* by at most `c`, whatever the rows are. This
+    cannot be checked here.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class LowSensitivityAnswers(Answerer):
 
     @property
     def half_width(self) -> float:
-        """Half the length of every interval, in the statistics' own unit; rounding included."""
+        """Half the length of every interval, in the unit of the statistics, rounding included."""
         return up(self.width.half_width + float(self.grid.step) / 2, 2)
 
     def sigma(self, question: int) -> float:
@@ -86,7 +86,7 @@ class LowSensitivityAnswers(Answerer):
         return self.width.sigma_of(question)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that recreate this plan."""
+        """Return the arguments that make this plan again."""
         return {
             "n": self.n,
             "questions": self.questions,
@@ -96,7 +96,7 @@ class LowSensitivityAnswers(Answerer):
         }
 
     def statistic(self, value: float, low: float = -math.inf, high: float = math.inf) -> Answer:
-        """Answer a statistic, given as its exact value on the sample.
+        """Answer a question about a statistic, given its exact value on the sample.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class LowSensitivityAnswers(Answerer):
         if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
             raise InvalidParameter("value must be a number")
         if not low <= value <= high or not math.isfinite(value):
-            raise InvalidParameter("value must be finite and inside its declared range")
+            raise InvalidParameter("value must be a finite number in the declared range")
         question = self._take()
         sigma = self.sigma(question)
         place = rounded_gaussian(Fraction(sigma), self.grid, mean=Fraction(float(value)), source=self._source)
@@ -128,7 +128,7 @@ class LowSensitivityAnswers(Answerer):
 
 @dataclass(frozen=True)
 class MinimisationAnswer(Answer):
-    """A selected candidate: `choice` is its place, and its population loss is within `excess` of the least one.
+    """A selected candidate. `choice` is its place, and its population loss is within `excess` of the smallest one.
 
     Examples
     --------
@@ -149,10 +149,11 @@ class MinimisationAnswer(Answer):
 
 
 class MinimisationAnswers(Answerer):
-    """Answers up to `questions` adaptively chosen minimisation questions, which ask for the candidate of least loss.
+    """Answers up to `questions` adaptively chosen questions that ask which candidate has the smallest loss.
 
-    With probability `confidence`, every chosen candidate's population loss is within `excess` of the least one of its
-    question. Only the place of the candidate is released, by the exponential mechanism; ask for its loss elsewhere.
+    With probability `confidence`, the population loss of every chosen candidate is within `excess` of the smallest loss
+    in its question. The exponential mechanism chooses, and only the place of the candidate is released. To learn its
+    loss, ask another method.
 
     Parameters
     ----------
@@ -199,14 +200,14 @@ class MinimisationAnswers(Answerer):
 
     @property
     def excess(self) -> float:
-        """How far above the least population loss a choice can be; rounding included."""
+        """How far the population loss of a chosen candidate can be above the smallest one, rounding included."""
         law = self._selection.law
         ideal = 2 * Fraction(self.bound.sensitivity) / Fraction(self.bound.epsilon)
         stretch = max(float(law.scale_steps * law.grid.step / ideal) - 1, 0.0)
         return up(self.bound.half_width * (1 + stretch) + 2 * float(law.grid.step), 8)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that recreate this plan."""
+        """Return the arguments that make this plan again."""
         return {
             "n": self.n,
             "questions": self.questions,
@@ -216,7 +217,7 @@ class MinimisationAnswers(Answerer):
         }
 
     def minimise(self, losses: npt.ArrayLike) -> MinimisationAnswer:
-        """Choose a candidate whose loss is nearly the least, given the exact losses on the sample.
+        """Choose a candidate whose loss is nearly the smallest, given the exact losses on the sample.
 
         Parameters
         ----------

@@ -38,26 +38,30 @@ class NoisyAnswers(Answerer):
 
     @property
     def method(self) -> str:
-        """The theorem that the plan depends on."""
+        """The theorem on which the plan depends."""
         return self.width.method
 
     @property
     def half_width(self) -> float:
-        """Half the length of every interval, as a part of the declared range; rounding included."""
+        """Half the length of every interval, as a proportion of the declared range, rounding included."""
         return up(self.width.half_width + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     def half_width_of(self, question: int) -> float:
-        """The half-width of question number `question`: the same for all of a plan with a fixed number of them."""
+        """Return the half-width of question number `question`. In a plan with a fixed number of questions it is the
+        same for all.
+        """
         arguments.whole("question", question, at_least=1, at_most=self.questions)
         return self.half_width
 
     def sigma(self, question: int) -> float:
-        """Return the noise scale of question number `question`, counted from 1, as a part of the declared range."""
+        """Return the noise scale of question number `question`, counted from 1, as a proportion of the declared
+        range.
+        """
         return self.width.sigma_of(question)
 
     @abstractmethod
     def cost(self, question: int) -> Cost:
-        """Return what question number `question` spends, for a ledger; neighbours replace one row."""
+        """Return the privacy cost of question number `question`, for replacing one row. A ledger can record it."""
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
         """Answer a question about the mean of a function of the rows, with noise.
@@ -86,9 +90,10 @@ class NoisyAnswers(Answerer):
         return self.answer_to(self._take(), mean, low, high)
 
     def means(self, table: Any, low: float = 0.0, high: float = 1.0) -> tuple[Answer, ...]:
-        """Answer the means of several functions chosen together: one column of `table` each.
+        """Answer the means of several functions that were chosen together, one column of `table` for each.
 
-        The same as `mean` of each column in turn, and faster. All columns are answered or none.
+        The answers are the same as from `mean` of each column in turn, but faster. Either all columns are answered or
+        none.
         """
         low, high = arguments.value_range(low, high)
         means = exact_means(table, self.n, low, high)
@@ -96,9 +101,10 @@ class NoisyAnswers(Answerer):
         return tuple(self.answer_to(first + i, mean, low, high) for i, mean in enumerate(means))
 
     def answer_to(self, question: int, mean: Fraction, low: float, high: float) -> Answer:
-        """Answer question number `question`, from 1, whose exact mean is known as a share of the range.
+        """Answer question number `question`, counted from 1, given its exact mean as a proportion of the range.
 
-        For a caller that counts the questions itself, such as a guard's ledger: each number may be used once.
+        This is for callers that count the questions themselves, such as the ledger of a guard. Use each number only
+        once.
         """
         share = min(max(self.grid.value(self._noisy(question, mean)), 0.0), 1.0)
         value = min(max(low + (high - low) * share, low), high)
@@ -136,7 +142,7 @@ def _cap(privacy: Any) -> GDP | None:
     """A cap on the privacy of all answers together; as a state stores it, or as a cost."""
     cap = Cost.from_dict(dict(privacy)) if isinstance(privacy, Mapping) else privacy
     if cap is not None and (not isinstance(cap, GDP) or cap.is_zero):
-        raise InvalidParameter(f"privacy must be a positive GDP, such as GDP(0.05), got {cap!r}")
+        raise InvalidParameter(f"privacy must be a GDP cost with mu above 0, such as GDP(0.05), got {cap!r}")
     return cap
 
 
@@ -159,10 +165,9 @@ _LAWS = ("identical", "independent")
 class GaussianAnswers(NoisyAnswers):
     """Answers up to `questions` adaptively chosen means of `n` rows with Gaussian noise.
 
-    With probability `confidence` every interval holds, whatever the analyst does with the answers, as long as rows are
-    independent and identically distributed and nothing else computed from them reaches the analyst. A falling schedule
-    of noise scales is fixed by the plan, and `mu` says how private all answers together are. Noise is a real Gaussian
-    number rounded to a grid (`noise.rounded_gaussian`), as the theorems need; the rounding is in the half-width.
+    With probability `confidence` all intervals hold, whatever the analyst does with the answers. The rows must be
+    independent and identically distributed, and nothing else that is computed from them may reach the analyst. The plan
+    fixes noise scales that fall from question to question. `mu` says how private all answers together are.
 
     Parameters
     ----------
@@ -192,6 +197,11 @@ class GaussianAnswers(NoisyAnswers):
         interval by more than a relative 2e-3. `mu` is what is spent.
     source : noise.Source, optional
         Where the randomness comes from; the operating system if not given. `noise.Seeded` for simulations only.
+
+    Notes
+    -----
+    Noise is a real Gaussian number rounded to a grid (`noise.rounded_gaussian`), as the theorems need; the
+    rounding is in the half-width.
 
     Examples
     --------
@@ -231,9 +241,11 @@ class GaussianAnswers(NoisyAnswers):
         self.rows: RowLaw = "identical" if arguments.choice("rows", rows, _LAWS) == "identical" else "independent"
         self.rounds = None if rounds is None else arguments.whole("rounds", rounds, at_least=1, at_most=self.questions)
         if self.rounds is not None and self._method != "best":
-            raise InvalidParameter(f"method must be 'best' where answers come in rounds, got {self._method!r}")
+            raise InvalidParameter(f"method must be 'best' if answers come in rounds, got {self._method!r}")
         if self.privacy is not None and (self._method not in ("best", "earlier") or self.rounds is not None):
-            raise InvalidParameter("privacy must come with method='best' and without rounds: the cap decides the noise")
+            raise InvalidParameter(
+                "privacy needs method='best' and no rounds, because the privacy cap decides the noise"
+            )
         self.width = self._planned()
         self.grid = fine_grid(self.width.least_sigma)
 
@@ -257,16 +269,16 @@ class GaussianAnswers(NoisyAnswers):
 
     @property
     def batch(self) -> int:
-        """How many questions a round has, and `means` takes at once; 1 where there are no rounds."""
+        """The number of questions in a round, which `means` answers together; 1 if there are no rounds."""
         return 1 if self.rounds is None else -(-self.questions // self.rounds)
 
     @property
     def mu(self) -> float:
-        """All answers together are `mu`-Gaussian differentially private for replacing one row."""
+        """The privacy of all answers together: they are `mu`-Gaussian differentially private for replacing one row."""
         return interval.total_mu(self.width)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that recreate this plan."""
+        """Return the arguments that make this plan again."""
         plain = {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
         return plain | {"rows": self.rows} | ({} if self.rounds is None else {"rounds": self.rounds}) | self._capped()
 
@@ -275,7 +287,7 @@ class GaussianAnswers(NoisyAnswers):
         return {} if self.privacy is None else {"privacy": self.privacy.to_dict()}
 
     def state(self) -> dict[str, Any]:
-        """Plan and progress as plain data, for `from_state`. It holds nothing about rows."""
+        """Return the plan and the progress as plain data, for `from_state`. The data contain nothing about rows."""
         return super().state() | ({} if self.privacy is None else {"search": self._method})
 
     @classmethod
@@ -284,9 +296,10 @@ class GaussianAnswers(NoisyAnswers):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:
-        """Return the method that `state()` was taken from.
+        """Return the method that `state()` described.
 
-        A state of before Theorem D, or of the first search under a cap, goes on with the plan it had.
+        A state from before Theorem D, or from the first version of the search under a privacy cap, continues with its
+        own plan.
         """
         if isinstance(state, Mapping) and state.get("kind") == cls.kind:
             first_search = state.get("privacy") is not None and "search" not in state
@@ -299,13 +312,16 @@ class GaussianAnswers(NoisyAnswers):
             left = self.questions - self.asked
             if left > 0:
                 raise InvalidParameter(
-                    f"table must have the {min(self.batch, left)} questions of a whole round, chosen together, "
+                    f"table must have the {min(self.batch, left)} questions of a whole round, all chosen together, "
                     f"got {count}"
                 )
         return super()._count(count)
 
     def cost(self, question: int) -> GDP:
-        """`1/(n sigma)`-Gaussian differential privacy: the noise is a real Gaussian, rounded afterwards."""
+        """Return the privacy cost of a question, `1/(n sigma)`-Gaussian differential privacy.
+
+        The noise is a real Gaussian number, and rounding it afterwards changes nothing about the cost.
+        """
         return GDP(up(1 / (self.n * self.sigma(question)), 4))
 
     def _noisy(self, question: int, mean: Fraction) -> int:
@@ -321,10 +337,9 @@ _FINE = 21
 class LaplaceAnswers(NoisyAnswers):
     """Answers up to `questions` adaptively chosen means of `n` rows with Laplace noise of one scale.
 
-    About twice as wide as `GaussianAnswers`: no posterior-shift bound is proved for this noise, so the best of the
-    published routes is used, in its best valid form. Every answer is `epsilon`-differentially private with `delta` 0.
-    Noise is the exact discrete Laplace of `noise/`; these theorems need privacy and a tail, which it has, so no
-    continuous distribution is needed. What its grid adds is in the half-width.
+    The intervals are about twice as wide as those of `GaussianAnswers`, because no posterior-shift bound is proved for
+    Laplace noise. The best valid form of the published theorems is used instead. Every answer is
+    `epsilon`-differentially private with `delta` 0.
 
     Parameters
     ----------
@@ -338,6 +353,11 @@ class LaplaceAnswers(NoisyAnswers):
         "best" (default): the smallest of "jung", "bns" and "dfh".
     source : noise.Source, optional
         Where the randomness comes from; the operating system if not given. `noise.Seeded` for simulations only.
+
+    Notes
+    -----
+    Noise is the exact discrete Laplace of `noise/`; these theorems need privacy and a tail, which it has, so no
+    continuous distribution is needed. What its grid adds is in the half-width.
 
     Examples
     --------
@@ -372,7 +392,10 @@ class LaplaceAnswers(NoisyAnswers):
 
     @property
     def half_width(self) -> float:
-        """As a share of the declared range. The sampled scale is a little larger than the plan's, and so is this."""
+        """Half the length of every interval, as a proportion of the declared range.
+
+        The noise that is drawn has a slightly larger scale than the plan, and the half-width includes this.
+        """
         excess = float(self._mechanism.law.scale_steps * self.grid.step / Fraction(self.width.sigma)) - 1
         step = float(self.grid.step)
         # |K| steps has a tail below that of the continuous distribution but for one step; the mean is rounded by half a
@@ -380,11 +403,11 @@ class LaplaceAnswers(NoisyAnswers):
         return up(self.width.half_width * (1 + max(excess, 0.0)) + 1.5 * step + VALUE_ERROR, 8)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that recreate this plan."""
+        """Return the arguments that make this plan again."""
         return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
 
     def cost(self, question: int) -> PureDP:
-        """Pure differential privacy, the same for every question."""
+        """Return the privacy cost of a question: pure differential privacy, the same for every question."""
         arguments.whole("question", question, at_least=1, at_most=self.questions)
         return self._mechanism.cost
 

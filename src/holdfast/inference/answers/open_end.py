@@ -20,10 +20,10 @@ from holdfast.noise.rounded_gaussian import fine_grid, rounded_gaussian
 class OpenAnswers(Answerer):
     """Answers adaptively chosen means of `n` rows with Gaussian noise, without a planned number of questions.
 
-    With probability `confidence` every interval holds. The first ones are the narrowest, and each later one is a little
-    wider than the one before. The noise is constant and tuned for one question's number, which is no limit: a run may
-    stop earlier or go on, up to 100,000 questions. Rows must be independent and identically distributed. Where the
-    number of questions is known, `GaussianAnswers` is narrower at its end.
+    With probability `confidence` all intervals hold. The first interval is the narrowest, and each later one is a
+    little wider than the one before. The noise scale is constant. It is tuned for one number of questions, but a run
+    may stop earlier or go on, up to 100,000 questions. Rows must be independent and identically distributed. If the
+    number of questions is known, `GaussianAnswers` has narrower intervals at its end.
 
     Parameters
     ----------
@@ -57,31 +57,37 @@ class OpenAnswers(Answerer):
 
     @property
     def remaining(self) -> dict[str, float]:
-        """What may still be asked: the end is open, so nothing is counted."""
+        """What may still be asked. It has no count, because the number of questions is open."""
         return {}
 
     @property
     def half_width(self) -> float:
-        """The half-width of the next question, as a part of the declared range; rounding included."""
+        """The half-width of the next question, as a proportion of the declared range, rounding included."""
         return self.half_width_of(min(self.asked + 1, MOST_OPEN))
 
     def half_width_of(self, question: int) -> float:
-        """Return the half-width of question number `question`, counted from 1, as a part of the declared range."""
+        """Return the half-width of question number `question`, counted from 1, as a proportion of the declared
+        range.
+        """
         question = arguments.whole("question", question, at_least=1, at_most=MOST_OPEN)
         return up(self.plan.half_width(question) + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     def sigma(self, question: int) -> float:
-        """The noise scale of question number `question`, as a part of the declared range; the same for all."""
+        """Return the noise scale of a question as a proportion of the declared range. It is the same for all
+        questions.
+        """
         arguments.whole("question", question, at_least=1, at_most=MOST_OPEN)
         return self.plan.sigma
 
     @property
     def mu(self) -> float:
-        """All answers that may ever be asked for are together `mu`-Gaussian differentially private."""
+        """The privacy of all answers that can ever be asked for: together they are `mu`-Gaussian differentially
+        private.
+        """
         return up(math.sqrt(MOST_OPEN) / (self.n * self.plan.sigma), 16)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that recreate this plan."""
+        """Return the arguments that make this plan again."""
         return {"n": self.n, "confidence": self.confidence, "tuned_for": self.tuned_for}
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
@@ -106,9 +112,10 @@ class OpenAnswers(Answerer):
         return self.answer_to(self._take(), mean, low, high)
 
     def answer_to(self, question: int, mean: Fraction, low: float, high: float) -> Answer:
-        """Answer question number `question`, from 1, whose exact mean is known as a share of the range.
+        """Answer question number `question`, counted from 1, given its exact mean as a proportion of the range.
 
-        For a caller that counts the questions itself, such as a guard's ledger: each number may be used once.
+        This is for callers that count the questions themselves, such as the ledger of a guard. Use each number only
+        once.
         """
         half = up((high - low) * self.half_width_of(question), 4) + 4 * math.ulp(max(abs(low), abs(high)))
         place = rounded_gaussian(Fraction(self.plan.sigma), self.grid, mean=mean, source=self._source)

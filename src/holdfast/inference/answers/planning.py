@@ -61,7 +61,9 @@ def _marks(option: Option) -> str:
 
 @dataclass(frozen=True)
 class AnswerPlan:
-    """All ways to answer `questions` means of `n` rows, narrowest first; the first without a condition is recommended.
+    """All ways to answer `questions` means of `n` rows, the narrowest intervals first.
+
+    The recommended way is the first that has no condition.
 
     Examples
     --------
@@ -82,18 +84,18 @@ class AnswerPlan:
 
     @property
     def recommended(self) -> Option:
-        """The option with the smallest half-width, of those that show the analyst every answer."""
+        """The option with the smallest half-width among those that show the analyst every answer."""
         return next(option for option in self.options if option.condition is None)
 
     def make(self, name: str | None = None, source: Source | None = None) -> NoisyAnswers | SplitAnswers:
-        """Return the method of an option, ready to be asked; the recommended one when no name is given."""
+        """Return the method of an option, ready to answer questions. Without a name it is the recommended option."""
         known = {option.name: option for option in self.options}
         option = self.recommended if name is None else known[arguments.choice("name", name, known)]
         size = (self.n, self.questions, self.confidence)
         if option.answerer is None:
             raise InvalidParameter(
-                f"name must be that of an option with a method of its own, got {option.name!r}, which are plain means "
-                f"of all rows under the condition that {option.condition}; nothing was spent"
+                f"name must be that of an option with a method of its own, but {option.name!r} is plain means of all "
+                f"rows, valid on the condition that {option.condition}; nothing was spent"
             )
         rounds = self.rounds if option.name.endswith("-rounds") else None
         if option.answerer == "SplitAnswers":
@@ -153,10 +155,11 @@ _WINNERS = "only the winner of a round and its value in one of 20 cells are show
 def answer_plan(
     n: int, questions: int, confidence: float, rows: RowLaw = "identical", rounds: int | None = None
 ) -> AnswerPlan:
-    """Compare every valid way to answer `questions` adaptively chosen means without a guess.
+    """Compare all valid ways to answer `questions` adaptively chosen means for which you have no guess.
 
-    The choice reads no data, so the winner's guarantee holds unchanged. If you can guess the answers, see
-    `holdfast plan`: checking a guess needs no noise and is narrower while few guesses fail.
+    The comparison reads no data, so the guarantee of the way that you choose holds unchanged. If you can guess the
+    answers, use `holdfast plan` instead: checking a guess needs no noise, and its intervals are narrower as long as few
+    guesses fail.
 
     Parameters
     ----------

@@ -25,15 +25,16 @@ Family = Literal["kl", "hoeffding"]
 
 
 class SplitAnswers(Answerer):
-    """Answers question j with the exact mean over the j-th part of the rows, and never reads those rows again.
+    """Answers each question with the exact mean over its own part of the rows, which is never read again.
 
-    Part j is independent of everything that went before, so a classical interval holds for each question at
-    `beta/questions`, and all of them hold at once. Rows must be independent and identically distributed.
+    A part is independent of all earlier questions and answers. So a classical interval holds for each question with
+    failure probability `beta/questions`, and all intervals hold together. Rows must be independent and identically
+    distributed.
 
-    The parts are drawn at random when the plan is made, without looking at rows. Rows that lie in the order in which
-    they were drawn do not need that. Rows that were sorted afterwards, by date or by label, do: their first part does
-    not represent the rest, but in a fresh random order they are independent again. That argument takes an order that
-    the analyst does not know, so with a sorted file questions must not be chosen by looking at `rows` or `state()`.
+    The plan draws the parts at random, without looking at the rows. This helps if the rows were sorted, for example by
+    date or by label, because then the first part would not represent the rest. In a random order the rows are
+    independent again, but only for an analyst who does not know the order. So with a sorted file do not choose
+    questions by looking at `rows` or `state()`.
 
     Parameters
     ----------
@@ -90,13 +91,15 @@ class SplitAnswers(Answerer):
 
     @property
     def half_width(self) -> float:
-        """Hoeffding's half-width, as a part of the declared range; no interval has a longer half."""
+        """Hoeffding's half-width, as a proportion of the declared range. No interval is longer than two half-widths."""
         return self.width.half_width
 
     @property
     def rows(self) -> npt.NDArray[np.intp]:
-        """Places, in rising order, of the rows that the next question will look at; none after the last question.
+        """The places of the rows that the next question will read, in rising order; empty after the last question.
 
+        Notes
+        -----
         The first call sorts `n` random words: some tenths of a second and 16 MB for a million rows.
         """
         if self._order is None:
@@ -111,12 +114,12 @@ class SplitAnswers(Answerer):
 
     @property
     def batch(self) -> int:
-        """How many questions share a part of the rows: those of a round, and one where there are no rounds."""
+        """The number of questions that share a part of the rows: those of a round, or 1 if there are no rounds."""
         return 1 if self.rounds is None else -(-self.questions // self.rounds)
 
     @property
     def guarantee(self) -> Guarantee:
-        """The theorem."""
+        """The theorem behind the intervals."""
         parameters = {"n": self.n, "questions": self.questions, "beta": self.beta, "family": self.family}
         if self.rounds is not None:
             assumption = (
@@ -126,12 +129,14 @@ class SplitAnswers(Answerer):
         return Guarantee("interval.splitting", parameters, "rows independent and alike; a part answers one question")
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that recreate this plan."""
+        """Return the arguments that make this plan again."""
         plain = {"n": self.n, "questions": self.questions, "confidence": self.confidence, "family": self.family}
         return plain if self.rounds is None else plain | {"rounds": self.rounds}
 
     def state(self) -> dict[str, Any]:
-        """Plan, progress and what the order is made from, as plain data for `from_state`; nothing about rows."""
+        """Return as plain data the plan, the progress and the seed of the row order, for `from_state`; nothing about
+        rows.
+        """
         return super().state() | {"order": f"{self._seed:032x}"}
 
     @classmethod
@@ -146,7 +151,7 @@ class SplitAnswers(Answerer):
         self._seed = int(order, 16)
 
     def mean(self, values: npt.ArrayLike, low: float = 0.0, high: float = 1.0) -> Answer:
-        """Answer the mean of a function over the next part of the rows.
+        """Answer a question with the exact mean of a function over the next part of the rows.
 
         Parameters
         ----------
@@ -162,11 +167,13 @@ class SplitAnswers(Answerer):
             Among others: the plan has rounds, whose questions are asked together with `means`.
         """
         if self.rounds is not None:
-            raise InvalidParameter("the questions of a round must be asked together, with means(table)")
+            raise InvalidParameter("the questions of a round must be asked together; use means(table)")
         return self._answer(values, low, high)
 
     def means(self, table: npt.ArrayLike, low: float = 0.0, high: float = 1.0) -> tuple[Answer, ...]:
-        """Answer a whole round: one column of `table` a question, all chosen before any of its answers is seen.
+        """Answer the questions of a whole round, one column of `table` for each.
+
+        All of them must be chosen before any answer of the round is seen.
 
         Parameters
         ----------
@@ -187,7 +194,7 @@ class SplitAnswers(Answerer):
         due = min(self.batch, self.questions - self.asked)
         if array.ndim != 2 or array.shape[0] != self.n or array.shape[1] != max(due, 1):
             raise InvalidParameter(
-                f"table must have {self.n} rows and the {max(due, 1)} questions of a round, one column each"
+                f"table must have {self.n} rows and one column for each of the {max(due, 1)} questions of a round"
             )
         for place in range(array.shape[1]):  # nothing is answered where one column is refused
             summarise(column(array[:, place], "table")[self.rows], n=self.part, low=low, high=high)
@@ -198,7 +205,8 @@ class SplitAnswers(Answerer):
         array = column(values, "values")
         if array.shape[0] not in (self.n, self.part):
             raise InvalidParameter(
-                f"values must be one number per row, {self.n} in all or {self.part} of the next part"
+                f"values must be one number for each of all {self.n} rows, or for each of the {self.part} rows of the "
+                "next part"
             )
         with self._alone():
             if self.asked == self.questions:

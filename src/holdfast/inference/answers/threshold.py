@@ -41,18 +41,17 @@ _CODED_ASSUMPTION = (
 class ThresholdAnswers(GaussianAnswers):
     """Checks guesses of up to `questions` means against noisy means of `n` rows, with a certified accuracy.
 
-    A guess within `threshold` of the noisy mean passes and is shown again; for any other the noisy mean is shown. With
-    probability `confidence` every shown value is within `accuracy` of the population value: the half-width of
-    `GaussianAnswers`, plus the threshold where the guess passed. Every question may fail: there is no budget of
-    overfits. The guesses must come from other rows. `GaussianAnswers` has the narrower interval; this is for guesses
-    that should be kept where they are right, as the reusable holdout's Thresholdout does at sizes where it certifies
-    nothing.
+    If a guess is within `threshold` of the noisy mean, it passes and is shown again. Otherwise the noisy mean is shown.
+    With probability `confidence` all shown values are within `accuracy` of their population values. The accuracy is the
+    half-width of `GaussianAnswers`, plus the threshold if the guess passed. There is no budget of overfits, so every
+    question may fail. The guesses must come from other rows. The intervals are wider than those of `GaussianAnswers`;
+    use this class if a guess should be kept when it is right.
 
-    With `failures`, after which the run ends, two parts of the rows are narrower while these are few: at 10,000 rows,
-    1,000 questions and 10 failures all shown values are within .098, where it is .142 without. The exact mean of one
-    part decides whether a guess passes; the other part, drawn when the plan is made, is read for the noisy means of
-    failures alone. Rows must then be independent and identically distributed, and an analyst may see the bits, the
-    values and nothing else, `state()` least of all.
+    With `failures`, the run ends after that many failures, and while they are few the accuracy is better: at 10,000
+    rows, 1,000 questions and 10 failures all shown values are within .098, without `failures` within .142. Then the
+    rows are divided into two parts when the plan is made. The exact mean of one part decides whether a guess passes.
+    The other part is read only for the noisy means of failures. In this case the rows must be independent and
+    identically distributed, and the analyst may see only the passes, the failures and the values, not `state()`.
 
     Parameters
     ----------
@@ -72,6 +71,10 @@ class ThresholdAnswers(GaussianAnswers):
         As for `GaussianAnswers`, or "coded", the form with two parts, which needs `failures`.
     rows, source
         As for `GaussianAnswers`.
+
+    Notes
+    -----
+    The reusable holdout's Thresholdout serves the same purpose, but certifies nothing at such sizes.
 
     Examples
     --------
@@ -115,8 +118,8 @@ class ThresholdAnswers(GaussianAnswers):
             failures = arguments.whole("failures", failures, at_least=1, at_most=self.questions)
         if method == "coded" and (failures is None or self.rows != "identical"):
             raise InvalidParameter(
-                f"method must not be 'coded' without failures or with rows='independent', got failures={failures!r} "
-                f"and rows={self.rows!r}"
+                f"method 'coded' needs failures and identically distributed rows, got failures={failures!r} and "
+                f"rows={self.rows!r}"
             )
         if failures is not None:
             if method not in ("best", "coded"):
@@ -129,7 +132,9 @@ class ThresholdAnswers(GaussianAnswers):
         if self.rows == "identical":
             plan = coded_plan(self.n, self.questions, failures, self.beta, self.threshold)
         if plan is None and required:
-            raise InvalidParameter(f"n must leave a row to each of two parts for method='coded', got {self.n}")
+            raise InvalidParameter(
+                f"n must be at least 2 for method='coded', so that each of the two parts has a row, got {self.n}"
+            )
         if plan is None or not (required or plan.accuracy < self.accuracy):
             return
         self._plan, self.failures = plan, failures
@@ -138,12 +143,12 @@ class ThresholdAnswers(GaussianAnswers):
 
     @property
     def coded(self) -> bool:
-        """Whether one part of the rows decides and the other is shown, so that failures are counted."""
+        """Whether one part of the rows decides and another part is shown, so that failures are counted."""
         return self._plan is not None
 
     @property
     def accuracy(self) -> float:
-        """How far any shown value may be from the population value, as a part of the declared range."""
+        """How far any shown value may be from the population value, as a proportion of the declared range."""
         if self._plan is not None:
             return max(self._pass_width(self._plan), self.half_width)
         return up(self.half_width + self.threshold)
@@ -154,27 +159,35 @@ class ThresholdAnswers(GaussianAnswers):
 
     @property
     def mu(self) -> float:
-        """All answers together are `mu`-Gaussian differentially private for replacing one row; infinite if coded."""
+        """The privacy of all answers together, `mu`-Gaussian differential privacy for replacing one row; infinite if
+        coded.
+        """
         return math.inf if self.coded else super().mu
 
     def cost(self, question: int) -> GDP:
-        """`1/(n sigma)`-Gaussian differential privacy; refused where exact means decide, which are not private."""
+        """Return the privacy cost of a question, `1/(n sigma)`-Gaussian differential privacy.
+
+        In a plan that counts failures this is refused, because there exact means decide, and those are not private.
+        """
         self._require_noisy()
         return super().cost(question)
 
     @property
     def remaining(self) -> dict[str, float]:
-        """What may still be asked."""
+        """What may still be asked: questions and, if they are limited, failures."""
         left: dict[str, float] = {"questions": self.questions - self.asked}
         return left if self.failures is None else left | {"failures": self.failures - self.failed}
 
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that recreate this plan."""
+        """Return the arguments that make this plan again."""
         plain = super().parameters() | {"threshold": self.threshold}
         return plain if self.failures is None else plain | {"method": "coded", "failures": self.failures}
 
     def state(self) -> dict[str, Any]:
-        """Plan and progress as plain data, for `from_state`; nothing about rows, but which of them are reserved."""
+        """Return the plan and the progress as plain data, for `from_state`.
+
+        The data contain nothing about rows except which of them are reserved.
+        """
         return super().state() | ({"failed": self.failed, "order": f"{self._seed:032x}"} if self.coded else {})
 
     @classmethod
@@ -194,20 +207,20 @@ class ThresholdAnswers(GaussianAnswers):
         self._in_reserve = None
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
-        """Answer with the noisy mean itself; where failures are counted only `check` answers."""
+        """Answer a question with the noisy mean itself. A plan that counts failures refuses this; use `check`."""
         self._require_noisy()
         return super().mean(values, low, high)
 
     def means(self, table: Any, low: float = 0.0, high: float = 1.0) -> tuple[Answer, ...]:
-        """Answer with the noisy means of several functions; where failures are counted only `check` answers."""
+        """Answer several questions with their noisy means. A plan that counts failures refuses this; use `check`."""
         self._require_noisy()
         return super().means(table, low, high)
 
     def _require_noisy(self) -> None:
         if self.coded:
             raise InvalidParameter(
-                "failures must be left out for noisy means and their privacy: a plan that counts failures answers "
-                "check(values, guess) only; nothing was spent"
+                "a plan that counts failures has no noisy means and no privacy cost; use check(values, guess), or "
+                "make the plan without failures; nothing was spent"
             )
 
     def check(self, values: Rows, guess: float, low: float = 0.0, high: float = 1.0) -> Answer:
@@ -267,7 +280,7 @@ class ThresholdAnswers(GaussianAnswers):
     def _check_in_parts(self, plan: CodedPlan, values: Any, guess: float, low: float, high: float) -> Answer:
         array = _clipped(values, low, high)
         if array.shape[0] != self.n:
-            raise InvalidParameter(f"values must be one number per row, {self.n} in all; nothing was spent")
+            raise InvalidParameter(f"values must be one number for each of {self.n} rows; nothing was spent")
         guarantee = Guarantee(
             "holdout.coded-threshold-accuracy",
             {"n": self.n, "questions": self.questions, "budget": self.failures, "beta": self.beta}
@@ -277,7 +290,9 @@ class ThresholdAnswers(GaussianAnswers):
         length = Fraction(high) - Fraction(low)
         with self._alone():
             if self.asked < self.questions and self.failed == self.failures:
-                raise BudgetExhausted(f"the run has ended with failure {self.failed} of {self.failures} planned")
+                raise BudgetExhausted(
+                    f"the run has ended, because {self.failed} of {self.failures} planned failures have happened"
+                )
             if self.asked == self.questions:
                 self._count()  # refuses
             decides = exact_mean(array[~self._reserve], plan.explored, low, high)

@@ -54,9 +54,10 @@ class Exponentials(NamedTuple):
 
 @dataclass(frozen=True)
 class Discount:
-    """A non-negative sequence that sums to at most 1 (up to the printed constant's last digit).
+    """A sequence of non-negative numbers with a sum of at most 1, used as weights of the tests in a stream.
 
-    `kind` "power": `constant / j^exponent`. `kind` "lord": `constant log(max(j, 2)) / (j exp(sqrt(log j)))`.
+    `kind` "power" is `constant / j^exponent` for `j = 1, 2, ...`. `kind` "lord" is `constant log(max(j, 2)) / (j
+    exp(sqrt(log j)))`. The sum may exceed 1 in the last digit of the published constant.
 
     Examples
     --------
@@ -76,20 +77,23 @@ class Discount:
             from scipy.special import zeta
 
             if self.constant * float(zeta(self.exponent)) > 1 + 1e-9:
-                raise InvalidParameter(f"constant must be at most 1/zeta(exponent), got {self.constant:g}")
+                raise InvalidParameter(
+                    "constant must be at most 1/zeta(exponent), so that the sequence sums to at most 1, got "
+                    f"{self.constant:g}"
+                )
         elif self.constant > LORD_LARGEST:
             raise InvalidParameter(
                 f"constant must be at most {LORD_LARGEST} for LORD's sequence, got {self.constant:g}"
             )
 
     def value(self, age: int) -> float:
-        """Return the discount at an age of at least 1."""
+        """Return the term of the sequence at an age, a whole number of at least 1."""
         if self.kind == "power":
             return self.constant / math.pow(float(age), self.exponent)
         return self.constant * math.log(max(age, 2)) / (age * math.exp(math.sqrt(math.log(age))))
 
     def exponentials(self, beyond: int) -> Exponentials:
-        """Return the sequence at ages above `beyond`, as a sum of exponentials.
+        """Return an approximation of the terms at ages above `beyond`, as a sum of exponentials.
 
         Examples
         --------
@@ -110,7 +114,7 @@ digits; with it the sequence sums to 1 + 6e-11."""
 
 
 def power_law(exponent: float) -> Discount:
-    """Return `j^-exponent` over its sum, for an exponent above 1 and at most 3.
+    """Return the sequence `j^-exponent` divided by its sum, for an exponent above 1 and at most 3.
 
     Examples
     --------
@@ -219,7 +223,7 @@ class Memory:
     def restore(self, state: Any) -> None:
         """Read `state()` back."""
         if not isinstance(state, dict) or set(state) != {"place", "recent", "far"}:
-            raise InvalidParameter("a stored memory must be a dict of place, recent and far")
+            raise InvalidParameter("a stored memory must be a dict with place, recent and far")
         place = arguments.whole("place", state["place"], at_least=1, at_most=2 * BLOCK)
         recent = np.array(arguments.reals("recent", state["recent"], at_least=0))
         far = np.array(arguments.reals("far", state["far"], at_least=0))

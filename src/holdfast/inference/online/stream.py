@@ -16,7 +16,8 @@ from holdfast.inference.online.discount import LORD, SAFFRON, Discount, Memory
 
 
 class Decision(NamedTuple):
-    """One test of a stream: the p-value, the level that it met, and whether it was rejected.
+    """The result of one test in a stream: its p-value, the level that it was compared with, and whether it was
+    rejected.
 
     Examples
     --------
@@ -30,7 +31,9 @@ class Decision(NamedTuple):
 
 
 class Stream(ABC):
-    """An online test. `level` is the next test's level, known before its p-value; `test` decides and moves on.
+    """An online test: p-values arrive one by one. `level` is the level of the next test, known before its p-value.
+
+    `test` compares the next p-value with this level and moves on.
 
     Examples
     --------
@@ -55,22 +58,22 @@ class Stream(ABC):
 
     @property
     def alpha(self) -> float:
-        """What the stream keeps."""
+        """The error rate that the stream keeps."""
         return self._alpha
 
     @property
     def tests(self) -> int:
-        """How many p-values there were."""
+        """The number of p-values tested so far."""
         return self._tests
 
     @property
     def rejections(self) -> int:
-        """How many were rejected."""
+        """The number of rejections so far."""
         return self._rejections
 
     @property
     def level(self) -> float:
-        """The level of the next test. It depends on what came before, never on the p-value that it will meet."""
+        """The level of the next test. It depends only on earlier p-values, not on the next one."""
         if self._next is None:
             self._next = self._level()
         return self._next
@@ -78,10 +81,17 @@ class Stream(ABC):
     @property
     @abstractmethod
     def wealth(self) -> float:
-        """What is left to spend; never negative."""
+        """What is left of the error rate to spend; never negative."""
 
     def test(self, p: float) -> Decision:
-        """Test the next p-value, in [0, 1]; a wrong one raises and changes nothing. Constant time."""
+        """Test the next p-value, a number in [0, 1].
+
+        A value that is no such number raises an error and changes nothing.
+
+        Notes
+        -----
+        Constant time.
+        """
         p = arguments.probability("p", p, zero=True, one=True)
         level = self.level
         rejected = p <= level
@@ -92,12 +102,12 @@ class Stream(ABC):
         return Decision(p, level, rejected)
 
     def test_all(self, p_values: Iterable[float]) -> list[Decision]:
-        """Test p-values one after the other; all are checked first."""
+        """Test several p-values one after the other. All of them are checked before the first is tested."""
         checked = [arguments.probability(f"p_values[{i}]", p, zero=True, one=True) for i, p in enumerate(p_values)]
         return [self.test(p) for p in checked]
 
     def state(self) -> dict[str, Any]:
-        """Everything as plain data; `from_state` reads it back exactly."""
+        """Return the whole stream as plain data, which `from_state` reads back exactly."""
         return {
             "version": 1,
             "kind": self.kind,
@@ -115,16 +125,16 @@ class Stream(ABC):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Read a stream of this class back from `state()`."""
+        """Return the stream of this class that `state()` described."""
         wanted = {"version", "kind", "parameters", "discount", "tests", "rejections", "spent", "memory"}
         if not isinstance(state, Mapping) or set(state) != wanted or state["version"] != 1 or state["kind"] != cls.kind:
-            raise InvalidParameter(f"a stored stream must be a dict of version 1 and kind {cls.kind}")
+            raise InvalidParameter(f"a stored stream must be a dict with version 1 and kind {cls.kind}")
         if not isinstance(state["parameters"], Mapping) or not isinstance(state["discount"], Mapping):
-            raise InvalidParameter("a stored stream's parameters and discount must be dicts")
+            raise InvalidParameter("the parameters and the discount of a stored stream must be dicts")
         try:
             stream = cls(**state["parameters"], discount=Discount(**state["discount"]))
         except TypeError:
-            raise InvalidParameter(f"a stored {cls.kind} stream has wrong parameters") from None
+            raise InvalidParameter(f"a stored {cls.kind} stream has parameters that do not fit") from None
         stream._tests = arguments.whole("tests", state["tests"], at_least=0)
         stream._rejections = arguments.whole("rejections", state["rejections"], at_least=0, at_most=stream._tests)
         stream._spent = arguments.real("spent", state["spent"], at_least=0)
@@ -164,7 +174,7 @@ class RewardedStream(Stream):
 
     @property
     def wealth(self) -> float:
-        """What was earned less what was spent; never negative."""
+        """What is left to spend: what rejections earned less what tests spent; never negative."""
         first = min(self._rejections, 1) * (self._alpha - self._start)
         earned = self._start + first + max(self._rejections - 1, 0) * self._alpha
         return max(earned - self._spent, 0.0)
@@ -180,10 +190,11 @@ class RewardedStream(Stream):
 
 
 class AlphaSpending(Stream):
-    """Test `t` at `alpha gamma(t)`: the levels sum to at most `alpha`.
+    """An online test that tests p-value `t` at level `alpha gamma(t)`, where the weights `gamma(t)` sum to at most
+    1.
 
-    The probability of any false rejection stays below `alpha` by the union bound. Nothing is asked of the dependence
-    between p-values, so this is the one for corrected p-values of tests on the same rows.
+    The probability of any false rejection is at most `alpha`, by the union bound. The p-values may depend on each other
+    in any way. So use this class for corrected p-values of tests on the same rows.
 
     Parameters
     ----------
@@ -207,7 +218,7 @@ class AlphaSpending(Stream):
 
     @property
     def wealth(self) -> float:
-        """What is left of alpha; never negative."""
+        """What is left of alpha to spend; never negative."""
         return max(self._alpha - self._spent, 0.0)
 
     def _level(self) -> float:
@@ -221,15 +232,15 @@ class AlphaSpending(Stream):
 
 
 class LordPlusPlus(RewardedStream):
-    """LORD++ (Ramdas, Yang, Wainwright and Jordan 2017; Javanmard and Montanari 2018 for the sequence).
+    """The online test LORD++, which keeps the false discovery rate below `alpha`.
 
-    The level of test `t`, after rejections at `t_1 < t_2 < ...`, is
+    The level of test `t`, after rejections at the tests `t_1 < t_2 < ...`, is
 
         wealth gamma(t) + (alpha - wealth) gamma(t - t_1) + alpha sum over j >= 2 of gamma(t - t_j).
 
-    The false discovery rate stays below `alpha` at every time when null p-values are independent of each other and of
-    the rest; the modified rate (expected false over expected all) when each is super-uniform given the decisions
-    before. Constant time and memory a test; see `discount.Memory`.
+    The false discovery rate is at most `alpha` at every time if null p-values are independent of each other and of the
+    rest. The modified rate (expected false rejections over expected rejections) is at most `alpha` if each null p-value
+    is super-uniform given the decisions before it.
 
     Parameters
     ----------
@@ -239,6 +250,11 @@ class LordPlusPlus(RewardedStream):
         What may be spent before the first rejection, in (0, alpha); `alpha/2` by default.
     discount : Discount
         The sequence gamma; LORD's own by default.
+
+    Notes
+    -----
+    Ramdas, Yang, Wainwright and Jordan 2017; Javanmard and Montanari 2018 for the sequence. Constant time and
+    memory a test; see `discount.Memory`.
 
     Examples
     --------
@@ -269,16 +285,16 @@ class LordPlusPlus(RewardedStream):
 
 
 class Saffron(RewardedStream):
-    """SAFFRON (Ramdas, Zrnic, Wainwright and Jordan 2018) with a constant candidate threshold.
+    """The online test SAFFRON with a constant candidate threshold.
 
-    A p-value at most `candidate` is a candidate and costs nothing; rewards age only at tests that are no candidates.
-    With `a_j` the number of such tests since rejection `j`, plus one, the level is
+    A p-value of at most `candidate` is a candidate. Candidates cost nothing, and other tests make earlier rewards
+    older. With `a_j` the number of tests since rejection `j` that were no candidates, plus one, the level is
 
         min(candidate, (1 - candidate) (wealth gamma(a_0) + (alpha - wealth) gamma(a_1) + alpha sum_{j>=2} gamma(a_j))).
 
-    The false discovery rate stays below `alpha` when p-values are independent; the modified rate when each null p-value
-    is super-uniform given the decisions before. Constant time and memory a test, however many rejections there were;
-    see `discount.Memory`.
+    The false discovery rate is at most `alpha` if p-values are independent. The modified rate (expected false
+    rejections over expected rejections) is at most `alpha` if each null p-value is super-uniform given the decisions
+    before it.
 
     Parameters
     ----------
@@ -290,6 +306,11 @@ class Saffron(RewardedStream):
         The candidate threshold, in (0, 1); 0.5 by default.
     discount : Discount
         The sequence gamma; `j^-1.6` by default.
+
+    Notes
+    -----
+    Ramdas, Zrnic, Wainwright and Jordan 2018. Constant time and memory a test, however many rejections there
+    were; see `discount.Memory`.
 
     Examples
     --------
@@ -324,12 +345,13 @@ class Saffron(RewardedStream):
 
 
 class Addis(RewardedStream):
-    """ADDIS (Tian and Ramdas 2019) with constant thresholds.
+    """The online test ADDIS with constant thresholds. It rejects more than SAFFRON if null p-values are
+    conservative.
 
-    A p-value above `discard` is not counted at all; otherwise as SAFFRON, with `discard - candidate` in place of
-    `1 - candidate`. It gains where null p-values are conservative. They must be independent and *uniformly*
-    conservative: super-uniform also given that they are at most any bound. An adjusted p-value of `AfterLooking` is
-    only known to be super-uniform, so give those to `AlphaSpending` or `Saffron`.
+    A p-value above `discard` is not counted at all. Otherwise the test is SAFFRON, with `discard - candidate` in place
+    of `1 - candidate`. Null p-values must be independent and *uniformly* conservative: super-uniform also given that
+    they are at most any bound. An adjusted p-value of `AfterLooking` is only known to be super-uniform. Give such
+    p-values to `AlphaSpending` or `Saffron`.
 
     Parameters
     ----------
@@ -341,6 +363,10 @@ class Addis(RewardedStream):
         The thresholds, `0 < candidate < discard <= 1`; 0.25 and 0.5 by default.
     discount : Discount
         The sequence gamma; `j^-1.6` by default.
+
+    Notes
+    -----
+    Tian and Ramdas 2019.
 
     Examples
     --------

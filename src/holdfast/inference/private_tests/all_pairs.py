@@ -81,7 +81,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class AllPairs:
-    """All pairs, strongest first: the rejected ones ordered by effect, then the others ordered by p-value.
+    """The tests of all pairs of columns. The rejected pairs come first, ordered by effect, then the others, ordered
+    by p-value.
 
     Attributes
     ----------
@@ -118,16 +119,16 @@ class AllPairs:
 
     @property
     def rejected(self) -> int:
-        """How many pairs are dependent, by the corrected p-values."""
+        """The number of pairs that are dependent according to the corrected p-values."""
         return sum(pair.reject for pair in self.pairs)
 
     @property
     def inconclusive(self) -> int:
-        """How many pairs were NULL."""
+        """The number of pairs whose test was inconclusive."""
         return sum(pair.result.inconclusive for pair in self.pairs)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return the fields as plain data for JSON."""
         return {
             "n": self.n,
             "alpha": self.alpha,
@@ -166,7 +167,7 @@ def all_pairs(
     progress: Progress | None = None,
     source: Source | None = None,
 ) -> AllPairs:
-    """Test privately the independence of every pair of columns, the whole for one `rho`.
+    """Test privately the independence of every pair of columns. All tests together cost `rho`.
 
     Parameters
     ----------
@@ -218,19 +219,23 @@ def all_pairs(
     True
     """
     if not isinstance(columns, Mapping) or len(columns) < 2:
-        raise InvalidParameter("columns must be a mapping of at least two columns to their declared categories")
+        raise InvalidParameter(
+            "columns must be a mapping from at least two columns to the categories declared for them"
+        )
     alpha = arguments.probability("alpha", alpha)
     total = arguments.real("rho", rho, above=0)
     share = arguments.probability("merge", merge, zero=True)
     if method not in ("projected", "nonprojected", "asymptotic", "asymptotic-printed", "monte-carlo"):
-        raise InvalidParameter(f"method must be one of independence's methods for Gaussian noise, got {method!r}")
+        raise InvalidParameter(
+            f"method must be one of the methods of independence that use Gaussian noise, got {method!r}"
+        )
     report = progress or (lambda done, what: None)
     names = list(columns)
     rest = {} if other is None else dict(other)
     for name, category in rest.items():
         if name not in columns or category not in list(columns[name]):
             raise InvalidParameter(
-                f"other must map columns to categories that they declare, got {category!r} for {name!r}"
+                f"other must map columns to categories that are declared for them, got {category!r} for {name!r}"
             )
     read = []
     for place, name in enumerate(names):
@@ -241,12 +246,14 @@ def all_pairs(
         read.append(codes(values, columns[name], name, other=rest.get(name)))
     n = read[0].size
     if any(part.size != n for part in read):
-        raise InvalidParameter("columns must have the same length: one value per record")
+        raise InvalidParameter("columns must have the same length, one value for each record")
     rho_column = _down(total * share / len(names)) if share else 0.0
     ledger = ZCDPFilter(total) if budget is None else budget
     before = float(ledger.spent().get("rho", 0.0))
     if not ledger.admits(ZCDP(total)):
-        raise BudgetExhausted(f"all pairs need rho {total:g}, and the budget has {ledger.remaining()} left")
+        raise BudgetExhausted(
+            f"all pairs together cost rho {total:g}, but the budget has only {ledger.remaining()} left"
+        )
     sizes = [len(columns[name]) for name in names]
     if rho_column:
         read, sizes = _merged(read, sizes, n, rho_column, ledger, source)

@@ -28,7 +28,7 @@ def power(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> float:
-    """Return the exact probability that `proportion` rejects when the proportion is `theta1`.
+    """Return the exact probability that the test `proportion` rejects if the true proportion is `theta1`.
 
     Examples
     --------
@@ -59,9 +59,14 @@ def rows_for_power(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> int:
-    """Return the fewest records with which `proportion` finds `theta1` with probability `target`, at most `LARGEST_N`.
+    """Return the smallest number of records with which the test `proportion` has power `target` at `theta1`.
 
-    A most powerful one-sided test never loses power with a record more; the doubled one is searched in the same way.
+    The number is at most `LARGEST_N`.
+
+    Notes
+    -----
+    A most powerful one-sided test never loses power with a record more; the doubled one is searched in the same
+    way.
 
     Examples
     --------
@@ -70,7 +75,9 @@ def rows_for_power(
     """
     target = arguments.probability("target", target)
     if theta0 == theta1:
-        raise InvalidParameter("theta1 must differ from theta0: no number of records can separate equal proportions")
+        raise InvalidParameter(
+            "theta1 must differ from theta0, because no number of records can tell equal proportions apart"
+        )
 
     def enough(n: int) -> bool:
         predicted = power(n, theta0, theta1, epsilon=epsilon, delta=delta, alpha=alpha, alternative=alternative)
@@ -78,7 +85,10 @@ def rows_for_power(
 
     rows = first_whole(enough, limit=LARGEST_N)
     if rows is None:
-        raise InvalidParameter(f"target must be reached with at most {LARGEST_N} records, and {target:g} is not")
+        raise InvalidParameter(
+            f"the power target {target:g} is not reached with {LARGEST_N} records, which is the limit; give a smaller "
+            "target or a theta1 further from theta0"
+        )
     return rows
 
 

@@ -55,7 +55,9 @@ _LARGEST_Q = 0.999
 
 @dataclass(frozen=True)
 class Tulap:
-    """The distribution of the noise on one count, for neighbours that move it by at most one.
+    """The Tulap distribution, which is the distribution of the noise on one count.
+
+    Neighbouring data sets change the count by at most one.
 
     Parameters
     ----------
@@ -103,13 +105,13 @@ class Tulap:
 
     @property
     def cost(self) -> Cost:
-        """What one release of a count spends."""
+        """The privacy cost of releasing one count with this noise."""
         epsilon = float_up(Fraction(self.epsilon))
         return ApproxDP(epsilon, float_up(Fraction(self.delta))) if self.delta else PureDP(epsilon)
 
     @property
     def nothing(self) -> Cost:
-        """The cost of testing a count that was released before."""
+        """The cost of testing a count that was already released, which is zero."""
         return PureDP(0.0)
 
     @cached_property
@@ -138,18 +140,19 @@ class Tulap:
 
     @property
     def cut(self) -> float:
-        """Where the noise ends, `inf` without a cut-off."""
+        """The largest size that the noise can have; `inf` if it is not cut off."""
         return math.inf if self._cut is None else self._cut[0] + self._cut[1]
 
     @property
     def kinks(self) -> list[float]:
-        """Fractions between which the cdf is a straight line around every whole number."""
+        """The fractions, around every whole number, between which the cdf is a straight line."""
         return sorted({-0.5, 0.5} | (set() if self._cut is None else {-self._cut[1], self._cut[1]}))
 
     @cached_property
     def q(self) -> float:
-        """The mass that the cut-off takes from the whole distribution: at most the `q` of the paper, zero without a
-        cut-off.
+        """The probability that the cut-off takes from the whole distribution; zero without a cut-off.
+
+        It is at most the `q` of the paper.
         """
         return 0.0 if self._cut is None else 2 * float(self._whole_cdf(np.array(-self._cut[0]), -self._cut[1]))
 
@@ -166,14 +169,17 @@ class Tulap:
         return probability
 
     def cdf_at(self, whole: NDArray[Any], fraction: Any) -> NDArray[np.float64]:
-        """`P(N <= whole + fraction)` for whole numbers and a fraction in [-1/2, 1/2]: no rounding decides a branch."""
+        """Return `P(N <= whole + fraction)`, for whole numbers and a fraction in [-1/2, 1/2].
+
+        The point is given in two parts so that rounding has no influence on which branch of the formula is used.
+        """
         inside = self._whole_cdf(whole, fraction)
         if self.q == 0.0:
             return inside
         return np.clip((inside - self.q / 2) / (1 - self.q), 0.0, 1.0)
 
     def cdf(self, x: Any) -> NDArray[np.float64]:
-        """`P(N <= x)`.
+        """Return the distribution function, `P(N <= x)`.
 
         Examples
         --------
@@ -185,7 +191,10 @@ class Tulap:
         return self.cdf_at(whole, x - whole)
 
     def draw(self, size: int, source: Source | None = None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Independent draws as whole numbers and fractions in `(-1/2, 1/2)`. Exact; see the module's notes."""
+        """Return independent draws of the noise, as whole numbers and fractions in `(-1/2, 1/2)`.
+
+        The draws have exactly the distribution; see the notes of the module.
+        """
         size = arguments.whole("size", size, at_least=0)
         origin = resolve(source)
         wholes, fractions = np.empty(size, dtype=np.int64), np.empty(size)
@@ -294,7 +303,8 @@ LARGEST_N = 10**10
 
 @dataclass(frozen=True)
 class NoisyCount:
-    """A count with Tulap noise: private, so it may be published, tested again and turned into an interval for nothing.
+    """A count with Tulap noise. It is private, so publishing it, testing it again or computing an interval costs
+    nothing more.
 
     Attributes
     ----------
@@ -331,19 +341,19 @@ class NoisyCount:
 
     @property
     def value(self) -> float:
-        """The noisy count as the nearest float."""
+        """The noisy count, as the nearest floating-point number."""
         return self.whole + self.fraction
 
     @property
     def cost(self) -> Cost:
-        """What the release spent."""
+        """The privacy cost of the release."""
         return self.noise.cost
 
 
 def release_count(
     ones: int, n: int, *, epsilon: Rational, delta: Rational = 0, source: Source | None = None
 ) -> NoisyCount:
-    """Release a count of ones among `n` records with Tulap noise, once.
+    """Release, once, the number of ones among `n` records with Tulap noise.
 
     Parameters
     ----------
@@ -367,7 +377,7 @@ def release_count(
     try:
         ones = arguments.whole("ones", ones, at_least=0, at_most=n)
     except InvalidParameter:
-        raise InvalidParameter(f"ones must be a whole number from 0 to n = {n}, and it is not") from None
+        raise InvalidParameter(f"ones must be a whole number from 0 to n = {n}") from None
     whole, fraction = noise.draw(1, source)
     return NoisyCount(ones + int(whole[0]), float(fraction[0]), n, noise, not unprotected(source))
 
@@ -383,12 +393,11 @@ def proportion(
     alternative: Alternative = "two-sided",
     source: Source | None = None,
 ) -> TestResult:
-    """Test whether a proportion is `theta0`, privately; the level is exact.
+    """Test privately whether a proportion is `theta0`. The level is exact.
 
-    One-sided tests are uniformly most powerful among all tests of level alpha whose *decision* is
-    (epsilon, delta)-DP for neighbours that replace one record (Awan and Slavkovic 2018; printed, checked here against
-    a linear program). They get that power although they release the whole p-value. The two-sided one doubles the
-    smaller one-sided p-value: exact level, since `p` is uniform, but not the most powerful (spec 8, reviewed).
+    The one-sided tests are uniformly most powerful among all tests at level alpha whose *decision* is (epsilon,
+    delta)-DP for replacing one record, although they release the whole p-value. The two-sided test doubles the smaller
+    of the two one-sided p-values. Its level is exact too, but it is not the most powerful test.
 
     Parameters
     ----------
@@ -414,6 +423,11 @@ def proportion(
         The critical value is that of the noisy count: the upper one for "greater", the lower one for
         "less", none for "two-sided" (the details hold both). Time: O(n) up to a million records, then O(sqrt(n)).
 
+    Notes
+    -----
+    Awan and Slavkovic 2018; printed, checked here against a linear program. The two-sided level is exact since
+    `p` is uniform (spec 8, reviewed).
+
     Examples
     --------
     >>> result = proportion(620, 1000, 0.5, epsilon=0.5)
@@ -426,11 +440,11 @@ def proportion(
     arguments.choice("alternative", alternative, ALTERNATIVES)
     if isinstance(ones, NoisyCount):
         if n is not None or epsilon is not None or delta != 0:
-            raise InvalidParameter("n, epsilon and delta are those of the released count: do not give them again")
+            raise InvalidParameter("n, epsilon and delta must be left out, because the released count already has them")
         seen, cost = ones, ones.noise.nothing
     else:
         if epsilon is None or n is None:
-            raise InvalidParameter("n and epsilon must be given with an exact count")
+            raise InvalidParameter("n and epsilon must be given together with an exact count")
         seen = release_count(ones, n, epsilon=epsilon, delta=delta, source=source)
         cost = seen.cost
     p = noisy_p_value(seen, theta0, alternative)
@@ -512,9 +526,13 @@ def p_value(
 
 
 def interval(seen: NoisyCount, confidence: float = 0.95) -> tuple[float, float]:
-    """Return all proportions that the two-sided test does not reject at `1 - confidence`: covers with that probability.
+    """Return the confidence interval: all proportions that the two-sided test does not reject at `1 - confidence`.
 
-    Inverts the one-sided p-values, which are monotone in `theta0`; limits are rounded outwards. Costs nothing more.
+    It contains the true proportion with probability `confidence`. It costs no more privacy than the released count.
+
+    Notes
+    -----
+    Inverts the one-sided p-values, which are monotone in `theta0`; limits are rounded outwards.
 
     Examples
     --------

@@ -33,7 +33,8 @@ Margins = Literal["none", "rows", "columns", "both"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Counts(NoCopy):
-    """Exact counts of `n` records over cells. Secret: no repr and no error shows them, and they do not pickle.
+    """The exact counts of `n` records in cells. They are secret: no repr and no error shows them, and they cannot be
+    pickled.
 
     Examples
     --------
@@ -54,7 +55,7 @@ class Counts(NoCopy):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """`(d,)` for a histogram, `(r, c)` for a table."""
+        """The shape of the counts: `(d,)` for a histogram, `(r, c)` for a table."""
         return tuple(self.values.shape)
 
     @property
@@ -67,7 +68,7 @@ class Counts(NoCopy):
 
 
 def histogram(counts: Any, *, n: int | None = None, neighbours: str = "replace-one") -> Counts:
-    """Check the counts of `d >= 2` cells.
+    """Return the counts of `d >= 2` cells as a histogram, after checking them.
 
     Parameters
     ----------
@@ -87,13 +88,15 @@ def histogram(counts: Any, *, n: int | None = None, neighbours: str = "replace-o
     >>> histogram([3, 1], neighbours="add-remove")
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: neighbours must be replace-one, got add-remove: every test here takes ...
+    holdfast.errors.InvalidParameter: neighbours must be replace-one, got add-remove: every test here treats n as ...
     """
     return _counts(counts, n, neighbours, table=False)
 
 
 def table(counts: Any, *, n: int | None = None, neighbours: str = "replace-one") -> Counts:
-    """Check the counts of an `r` by `c` table, `r, c >= 2`; an empty row or column is allowed (the tests say NULL).
+    """Return the counts of an `r` by `c` table with `r, c >= 2`, after checking them.
+
+    A row or column may be empty. The tests are then inconclusive.
 
     Examples
     --------
@@ -106,7 +109,7 @@ def table(counts: Any, *, n: int | None = None, neighbours: str = "replace-one")
 def tally(
     values: Any, categories: Sequence[Hashable], *, other: Hashable = None, neighbours: str = "replace-one"
 ) -> Counts:
-    """Count one column over declared categories.
+    """Count the records of one column in each of its declared categories.
 
     Parameters
     ----------
@@ -141,10 +144,10 @@ def cross(
     other_column: Hashable = None,
     neighbours: str = "replace-one",
 ) -> Counts:
-    """Count two columns of one data frame against each other, over declared categories.
+    """Count the records of two columns against each other, in a table of their declared categories.
 
     `rows` and `columns` are two columns of equal length, each an array, a list or a Series. `other_row` and
-    `other_column` are declared categories for missing and undeclared values, as `other` in `tally`.
+    `other_column` are declared categories that receive missing and undeclared values, like `other` in `tally`.
 
     Examples
     --------
@@ -180,10 +183,10 @@ def codes(
     >>> codes(["b", "z"], ["a", "b"])
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: values must hold declared categories only, and some are missing or not declared
+    holdfast.errors.InvalidParameter: values must have declared categories only, but some values are missing or not ...
     """
     if isinstance(categories, (str, bytes)) or not isinstance(categories, (Sequence, np.ndarray)):
-        raise InvalidParameter("categories must be a list; they are declared, never read from the records")
+        raise InvalidParameter("categories must be a list of values; they are declared and never read from the records")
     declared = categories.tolist() if isinstance(categories, np.ndarray) else list(categories)
     try:
         place = {category: i for i, category in enumerate(declared)}
@@ -201,17 +204,20 @@ def codes(
         places = np.array([place.get(value, rest) for value in records], dtype=np.int64)
     except TypeError:  # an unhashable value
         if rest < 0:
-            raise InvalidParameter(f"{name} must be one plain value per record") from None
+            raise InvalidParameter(f"{name} must have one plain value for each record") from None
         places = np.array([place.get(v, rest) if isinstance(v, Hashable) else rest for v in records], dtype=np.int64)
     if places.size == 0:
         raise InvalidParameter(f"{name} must hold at least one record")
     if places.min() < 0:
-        raise InvalidParameter(f"{name} must hold declared categories only, and some are missing or not declared")
+        raise InvalidParameter(
+            f"{name} must have declared categories only, but some values are missing or not declared; give other, a "
+            "declared category that receives them"
+        )
     return places
 
 
 def column(frame: Any, name: str) -> Any:
-    """One column of a pandas, polars or other data frame, eager or lazy, read through narwhals.
+    """Return one column of a pandas, polars or other data frame, eager or lazy, read with narwhals.
 
     Examples
     --------
@@ -274,17 +280,17 @@ def protected_unit(public_margins: Margins, unit: Unit) -> Unit:
     >>> protected_unit("both", "person")
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: unit must be 'swap' where both margins are public, got 'person': ...
+    holdfast.errors.InvalidParameter: unit must be 'swap' if both margins are public, got 'person': replacing one ...
     """
     arguments.choice("public_margins", public_margins, ("none", "rows", "columns", "both"))
     arguments.choice("unit", unit, UNITS)
     if public_margins == "both" and unit != "swap":
         raise InvalidParameter(
-            f"unit must be 'swap' where both margins are public, got {unit!r}: no replacement of one record keeps both "
-            "margins, so what is protected is a 2x2 swap, with twice the variance; say so with unit='swap'"
+            f"unit must be 'swap' if both margins are public, got {unit!r}: replacing one record changes a margin, so "
+            "what is protected is a 2x2 swap of records, with twice the variance; give unit='swap'"
         )
     if public_margins != "both" and unit == "swap":
-        raise InvalidParameter("unit must be 'person' unless both margins are public: a swap protects less")
+        raise InvalidParameter("unit must be 'person' unless both margins are public, because a swap protects less")
     return unit
 
 
@@ -310,11 +316,13 @@ def _counts(counts: Any, n: Any, neighbours: str, *, table: bool) -> Counts:
     if n is not None:
         if isinstance(n, str):
             raise InvalidParameter(
-                f"n must be a public whole number, got {n!r}: every test here takes n as known and exact. With a "
-                "private total the statistics, their limits and the sensitivities are others, and none is proved here"
+                f"n must be a public whole number, got {n!r}: every test here treats n as known and exact, and no "
+                "test with a private total is proved here"
             )
         if arguments.whole("n", n, at_least=1) != total:
-            raise InvalidParameter(f"n must be the public number of records, the sum of the counts, and {n} is not")
+            raise InvalidParameter(
+                f"n must be the public number of records, which is the sum of the counts, but {n} is not"
+            )
     return Counts(array, total)
 
 
@@ -323,15 +331,15 @@ def replace_one_only(neighbours: str) -> None:
     arguments.choice("neighbours", neighbours, ("replace-one", "add-remove"))
     if neighbours == "add-remove":
         raise InvalidParameter(
-            "neighbours must be replace-one, got add-remove: every test here takes n as public, and adding or removing "
-            "a record changes n. With a private total the statistics and their levels are others; none is proved here"
+            "neighbours must be replace-one, got add-remove: every test here treats n as public, but adding or "
+            "removing a record changes n, and no test with a private total is proved here"
         )
 
 
 def _whole(counts: Any) -> NDArray[np.int64]:
     wrong = "counts must be whole numbers, at least 0, and some are not"
     if isinstance(counts, np.ma.MaskedArray):
-        raise InvalidParameter("counts must not be a masked array: fill it first")
+        raise InvalidParameter("counts must not be a masked array; fill its gaps first")
     try:
         array = np.asarray(counts)
     except (TypeError, ValueError, OverflowError):
@@ -370,7 +378,8 @@ def _list(values: Any, name: str) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts:
-    """Counts with noise of a declared distribution, released already: everything computed from them is free.
+    """Counts that were released with noise of a declared distribution. Everything computed from them costs nothing
+    more.
 
     Attributes
     ----------
@@ -410,12 +419,12 @@ class NoisyCounts:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """`(d,)` for a histogram, `(r, c)` for a table."""
+        """The shape of the counts: `(d,)` for a histogram, `(r, c)` for a table."""
         return tuple(self.values.shape)
 
     @property
     def cost(self) -> Cost:
-        """What the release spent."""
+        """The privacy cost of the release."""
         return self.noise.cost
 
 
@@ -430,7 +439,7 @@ def release(
     neighbours: str = "replace-one",
     source: Source | None = None,
 ) -> NoisyCounts:
-    """Release a histogram or a table once, with exact noise; the tests take the result at no further cost.
+    """Release a histogram or a table once, with exact noise. Tests of the result cost nothing more.
 
     Parameters
     ----------

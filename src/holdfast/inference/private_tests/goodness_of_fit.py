@@ -370,8 +370,8 @@ def gof(
 ) -> TestResult:
     """Test privately whether `n` records follow the probabilities `p0`.
 
-    For two categories and `epsilon`, `proportion` is better: it is exact and its noise has half the variance. With
-    `rho` this test is as good as noise on one count: two cells of variance `1/rho` give the difference `1/(2 rho)`.
+    For two categories and a given `epsilon` use `proportion` instead: it is exact, and its noise has half the variance.
+    For two categories and a given `rho` this test is as good as noise on the one count.
 
     Parameters
     ----------
@@ -405,6 +405,10 @@ def gof(
     rng : numpy Generator, optional
         Of Monte Carlo replicates only.
 
+    Notes
+    -----
+    Two cells of variance `1/rho` give the difference `1/(2 rho)`.
+
     Examples
     --------
     >>> from holdfast.inference import private_tests as pt
@@ -436,7 +440,9 @@ SimulatedMethod = Literal[
 
 @dataclass(frozen=True)
 class GofBatch:
-    """One entry a test: statistics, p-values (None where they were not asked for), critical values, decisions.
+    """The results of a batch of tests, one entry for each: statistics, p-values, critical values and decisions.
+
+    p-values that were not asked for are None.
 
     Examples
     --------
@@ -452,14 +458,16 @@ class GofBatch:
 
     @property
     def rate(self) -> float:
-        """Proportion of rejections: level under the null, power under an alternative."""
+        """The proportion of tests that rejected: the level if the null is true, the power otherwise."""
         return float(self.reject.mean())
 
 
 def simulate_noisy(
     n: int, p: Any, noise: NoiseLaw, trials: int, rng: np.random.Generator, *, exact: bool = False
 ) -> NDArray[np.float64]:
-    """`trials` noisy histograms of `n` records from `p`, for a simulation; common to every test that is compared.
+    """Return `trials` noisy histograms of `n` records from the probabilities `p`, for a simulation.
+
+    Use the same histograms for every test that you compare.
 
     Examples
     --------
@@ -483,7 +491,7 @@ def gof_batch(
     rng: np.random.Generator | None = None,
     p_values: bool = True,
 ) -> GofBatch:
-    """Test every row of `noisy` against `p0`.
+    """Test every row of `noisy`, a noisy histogram, against the probabilities `p0`.
 
     Parameters
     ----------

@@ -135,7 +135,9 @@ def gwas(
     neighbours: str = "replace-one",
     source: Source | None = None,
 ) -> TestResult:
-    """Test association in a 3 by 2 table of genotypes (rows) by cases and controls (columns), noise on the statistic.
+    """Test privately the association in a 3 by 2 table of genotypes (rows) by cases and controls (columns).
+
+    The noise is added to the statistic, not to the counts.
 
     Parameters
     ----------
@@ -173,8 +175,8 @@ def gwas(
     arguments.choice("labels", labels, ("fixed", "private"))
     if labels == "private":
         raise InvalidParameter(
-            "labels must be fixed, got private: with private labels the sensitivity of the statistic is larger and not "
-            "known; use independence, which adds noise to the counts"
+            "labels must be fixed, got private: with private labels the sensitivity of the statistic is larger and "
+            "not known; use independence instead, which adds noise to the counts"
         )
     budget = rational("rho", rho, above=0)
     checked = table(counts, n=n, neighbours=neighbours)
@@ -182,7 +184,7 @@ def gwas(
         raise InvalidParameter(f"counts must be a 3 by 2 table of genotypes by cases and controls, got {checked.shape}")
     cases, controls = (int(total) for total in checked.values.sum(axis=0))
     if min(cases, controls) < 1:
-        raise InvalidParameter("counts must hold at least one case and one control; their numbers are public by design")
+        raise InvalidParameter("counts must have at least one case and one control, whose numbers are public by design")
     mechanism = gaussian_on_grid(sensitivity(cases, controls), rho=budget)
     warnings = small_alpha(alpha, "two to three times the nominal level")
     if checked.n < 10:
@@ -227,9 +229,8 @@ def gwas_power(
 ) -> Power:
     """Return the probability of finding that cases and controls have different genotypes.
 
-    "projected" is `homogeneity` with noise on the counts. "output-perturbation" is `gwas`: in the limit its statistic
-    is `chi2(2, v) + N(0, sd^2)` with `v = sum (n1 (a - p)^2 + n2 (b - p)^2) / p`, `p` the pooled distribution (section
-    7.3.2 for the null; the noncentral form is derived here).
+    The method "projected" is the test `homogeneity`, with noise on the counts. "output-perturbation" is the test
+    `gwas`, with noise on the statistic.
 
     Parameters
     ----------
@@ -248,6 +249,11 @@ def gwas_power(
     at : {"alternative", "null"}
         As in `gof_power`; the output-perturbed statistic is always taken at the null.
 
+    Notes
+    -----
+    For `gwas`, in the limit the statistic is `chi2(2, v) + N(0, sd^2)` with `v = sum (n1 (a - p)^2 + n2 (b -
+    p)^2) / p`, `p` the pooled distribution (section 7.3.2 for the null; the noncentral form is derived here).
+
     Examples
     --------
     >>> genotypes = [1 / 2, 1 / 4, 1 / 4], [1 / 3, 1 / 3, 1 / 3]
@@ -259,7 +265,7 @@ def gwas_power(
     arguments.choice("method", method, GWAS_METHODS)
     a, b = distribution("cases", cases), distribution("controls", controls)
     if a.size != 3 or b.size != 3:
-        raise InvalidParameter("cases and controls must list the probabilities of three genotypes each")
+        raise InvalidParameter("cases and controls must each be a list of three probabilities, one for each genotype")
     total = arguments.whole("n", n, at_least=2)
     first = min(total - 1, max(1, round(total * arguments.probability("share", share))))
     sizes = (first, total - first)

@@ -421,11 +421,12 @@ def homogeneity(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether several samples of public sizes (cases and controls, say) have one distribution.
+    """Test privately whether several samples of public sizes, such as cases and controls, have the same
+    distribution.
 
-    The groups' sizes are fixed by design and used exactly; a neighbour replaces a record inside its group, which moves
-    two cells, so the noise is that of `independence`. The statistic sums the groups' projected statistics at the common
-    fit: each group's total is known, so each is centred (derived; `(groups - 1)(cells - 1)` degrees of freedom).
+    The sizes of the groups are fixed by design and used exactly. Privacy is for replacing a record inside its group.
+    The statistic is a sum over the groups, each compared with a common fit, and has `(groups - 1)(cells - 1)` degrees
+    of freedom.
 
     Parameters
     ----------
@@ -441,6 +442,11 @@ def homogeneity(
         None: "projected" with Gaussian noise, Monte Carlo with Laplace noise.
     minimum_expected : float
         NULL where an expected count is at most this.
+
+    Notes
+    -----
+    A neighbour moves two cells, so the noise is that of `independence`. The statistic sums the groups' projected
+    statistics at the common fit: each group's total is known, so each is centred (derived).
 
     Examples
     --------
@@ -480,7 +486,9 @@ def symmetry(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether `p_ij = p_ji` in a square table: no change between paired answers. As `homogeneity`.
+    """Test privately whether a square table is symmetric, `p_ij = p_ji`: whether paired answers show no change.
+
+    Everything else is as in `homogeneity`.
 
     Examples
     --------
@@ -514,9 +522,10 @@ def hardy_weinberg(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether genotypes are in Hardy-Weinberg equilibrium. As `homogeneity`; a person is a record.
+    """Test privately whether genotypes are in Hardy-Weinberg equilibrium. Each person is a record.
 
-    `counts` are AA, Aa, aa for two alleles, else the unordered pairs in the order of `HardyWeinberg`.
+    `counts` are those of AA, Aa and aa for two alleles. For more alleles they are those of the unordered pairs, in the
+    order of `HardyWeinberg`. Everything else is as in `homogeneity`.
 
     Examples
     --------
@@ -603,7 +612,9 @@ class TestBatch:
 def simulate_tables(
     n: int, p: Any, noise: NoiseLaw, trials: int, rng: np.random.Generator, *, noisy: bool = True
 ) -> Array:
-    """`trials` noisy tables of `n` records from cell probabilities `p` `(r, c)`; exact counts with `noisy=False`.
+    """Return `trials` noisy tables of `n` records from the cell probabilities `p`, an `r` by `c` table.
+
+    With `noisy=False` the counts are exact.
 
     Examples
     --------
@@ -631,7 +642,7 @@ def independence_batch(
     minimum: float = MINIMUM_COUNT,
     rng: np.random.Generator | None = None,
 ) -> TestBatch:
-    """Test every table of `noisy`, shape `(trials, r, c)`.
+    """Test the independence in every table of `noisy`, an array of shape `(trials, r, c)`.
 
     Parameters
     ----------

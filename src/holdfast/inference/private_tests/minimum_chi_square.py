@@ -268,7 +268,8 @@ _SUM_SLACK = 1e-9
 
 @dataclass(frozen=True)
 class UserModel:
-    """A null model on `cells` cells with `parameters` free parameters.
+    """A null model that you define: cell probabilities on `cells` cells as a function of `parameters` free
+    parameters.
 
     Attributes
     ----------
@@ -321,31 +322,36 @@ class UserModel:
         except (TypeError, ValueError):
             raise InvalidParameter(f"bounds must be a pair of numbers or of lists of {s} numbers") from None
         if not np.all(low < high):
-            raise InvalidParameter("bounds must have every lower end below its upper end")
+            raise InvalidParameter("in bounds, every lower end must be below its upper end")
         object.__setattr__(self, "bounds", (low, high))
         # A model that cannot be evaluated must fail here, before a release is spent on it.
         theta = self.first(np.full(d, 1000.0))
         if not np.isfinite(theta).all():
-            raise InvalidParameter("start must give finite numbers for equal counts")
+            raise InvalidParameter("start must return finite numbers when all counts are equal")
         self.law(theta)
         if self.jacobian is not None and np.shape(self.jacobian(theta)) != (d, s):
-            raise InvalidParameter(f"jacobian must give an array of shape ({d}, {s})")
+            raise InvalidParameter(f"jacobian must return an array of shape ({d}, {s})")
 
     def __repr__(self) -> str:
         return self.name
 
     def first(self, noisy: Array) -> Array:
-        """Return the first estimate, inside the bounds."""
+        """Return the first estimate of the parameters, moved inside the bounds."""
         theta = np.asarray(self.start(noisy), dtype=np.float64).reshape(-1)
         if theta.shape != (self.parameters,):
-            raise InvalidParameter(f"start must give {self.parameters} numbers")
+            raise InvalidParameter(f"start must return {self.parameters} numbers")
         return np.clip(theta, *self.bounds)
 
     def law(self, theta: Array) -> Array:
-        """Cell probabilities, checked to sum to one: without that projection and centring disagree (spec, Alg. 15)."""
+        """Return the cell probabilities, after checking that they sum to one.
+
+        Notes
+        -----
+        Without that projection and centring disagree (spec, Alg. 15).
+        """
         p = np.asarray(self.probabilities(theta), dtype=np.float64).reshape(-1)
         if p.shape != (self.cells,) or not abs(p.sum() - 1) <= _SUM_SLACK:
-            raise InvalidParameter(f"probabilities must give {self.cells} numbers that sum to one")
+            raise InvalidParameter(f"probabilities must return {self.cells} numbers that sum to 1")
         return p
 
 
@@ -470,7 +476,7 @@ def fit_model(
     0.12805024 0.24325024
     """
     if (n is None) == (sizes is None):
-        raise InvalidParameter("give exactly one of n and sizes")
+        raise InvalidParameter("exactly one of n and sizes must be given")
     totals = np.array([n] if sizes is None else sizes, dtype=np.float64).reshape(-1)
     if totals.size != model.groups or not np.all(totals >= 1):
         raise InvalidParameter(f"sizes must be {model.groups} whole numbers, at least 1")
@@ -520,7 +526,9 @@ def ask(
     if not isinstance(model, (NullModel, UserModel)):
         raise InvalidParameter(f"model must be a null model, got a {type(model).__name__}")
     if degrees_of_freedom(model) < 1:
-        raise InvalidParameter(f"{model.name} leaves no degree of freedom, because every table fits it")
+        raise InvalidParameter(
+            f"{model.name} leaves no degree of freedom, because every table fits it, so there is nothing to test"
+        )
     problem = question(
         counts,
         rho=rho,
@@ -567,11 +575,10 @@ def minimum_chi_square(
     unit: Unit = "person",
     source: Source | None = None,
 ) -> TestResult:
-    """Test privately, with Gaussian noise, whether counts follow a null model (GenChiTest).
+    """Test privately, with Gaussian noise on the counts, whether counts follow a null model (GenChiTest).
 
-    The statistic is the minimum over the model of `(1/n) (h~ - n p(theta))' Pi M Pi (h~ - n p(theta))` with `M` the
-    inverse of the covariance of the noisy counts at a first estimate; without `Pi` when not projected. Its limit is
-    chi-square with `degrees_of_freedom` (Theorem 7.3.1, printed).
+    The statistic measures how far the noisy counts are from the best fitting distribution of the model. In the limit it
+    has a chi-square distribution with `degrees_of_freedom` degrees of freedom.
 
     Parameters
     ----------
@@ -602,6 +609,12 @@ def minimum_chi_square(
         Level asymptotic. Worst levels measured for .05 over 2,900 independence settings: .0528 projected, .0529 not.
         Other models: see the tests of this module.
 
+    Notes
+    -----
+    The statistic is the minimum over the model of `(1/n) (h~ - n p(theta))' Pi M Pi (h~ - n p(theta))` with `M`
+    the inverse of the covariance of the noisy counts at a first estimate; without `Pi` when not projected
+    (Theorem 7.3.1, printed).
+
     Examples
     --------
     >>> from holdfast.inference.private_tests.null_models import HardyWeinberg
@@ -628,8 +641,8 @@ def minimum_chi_square(
     least = arguments.real("minimum_expected", minimum_expected, at_least=0)
     if isinstance(model, Simple) and problem.n * model.probabilities(np.zeros(0)).min() <= least:
         raise InvalidParameter(
-            f"counts are too few for a given distribution: an expected count, which is public, is at most "
-            f"{least:g}; use gof"
+            f"the counts are too few for this test, because an expected count, which is public, is at most {least:g}; "
+            "use gof"
         )
     totals = group_sizes(problem, model, sizes, totals)
     warnings = small_alpha(problem.alpha, "about twice the nominal level")
@@ -653,14 +666,16 @@ def group_sizes(found: Question, model: Model, sizes: Any, whole: Array) -> Arra
     """The public sizes of the groups: the row totals of exact counts, or what the caller declares of noisy ones."""
     if model.groups == 1:
         if sizes is not None:
-            raise InvalidParameter("sizes are for models of several groups; one group has size n")
+            raise InvalidParameter("sizes must be left out for a model of one group, whose size is n")
         return whole
     declared = None if sizes is None else np.array(arguments.reals("sizes", sizes, at_least=1))
     if declared is not None and np.any(declared != np.floor(declared)):
-        raise InvalidParameter("sizes must be whole numbers: the public size of each group")
+        raise InvalidParameter("sizes must be whole numbers, the public sizes of the groups")
     if isinstance(found.counts, NoisyCounts):
         if declared is None:
-            raise InvalidParameter("sizes must be given with noisy counts: the public size of each group")
+            raise InvalidParameter(
+                "sizes must be given with noisy counts, because they are the public sizes of the groups"
+            )
         if declared.size != model.groups or int(declared.sum()) != found.n:
             raise InvalidParameter(f"sizes must be {model.groups} whole numbers that sum to n = {found.n}")
         return declared
@@ -668,7 +683,9 @@ def group_sizes(found: Question, model: Model, sizes: Any, whole: Array) -> Arra
     if declared is not None and (declared.size != totals.size or np.any(declared != totals)):
         raise InvalidParameter("sizes must be the row totals of the counts, which are public by design")
     if totals.min() < 1:
-        raise InvalidParameter("every group must hold at least one record; its size is public by design")
+        raise InvalidParameter(
+            "every group must have at least one record; the sizes of the groups are public by design"
+        )
     return totals
 
 
@@ -696,10 +713,11 @@ def mc_minimum_chi_square(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether counts follow a null model, ranking the statistic among simulated ones (MC-GenChiTest).
+    """Test privately whether counts follow a null model, with a Monte Carlo p-value (MC-GenChiTest).
 
-    As `minimum_chi_square`, but the null is simulated: `m` tables from the fitted distribution with fresh noise of the
-    same distribution, and the whole statistic (first estimate, weights, fit) computed on each.
+    The statistic is that of `minimum_chi_square`. The p-value comes from its rank among the statistics of `m` tables
+    that are simulated from the fitted distribution, with fresh noise of the same distribution. The whole statistic
+    (first estimate, weights and fit) is computed on each table.
 
     Parameters
     ----------

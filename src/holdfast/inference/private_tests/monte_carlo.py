@@ -42,8 +42,7 @@ def rank(m: int, alpha: float) -> int:
     >>> rank(18, 0.05)
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: m must be at least 19 for alpha = 0.05, got 18: with fewer replicates the test can
-    never reject
+    holdfast.errors.InvalidParameter: m must be at least 19 for alpha = 0.05, got 18: with fewer simulated ...
     """
     m = arguments.whole("m", m, at_least=1)
     share = decimal_fraction(arguments.probability("alpha", alpha))
@@ -51,8 +50,8 @@ def rank(m: int, alpha: float) -> int:
     if place > m:
         least = math.ceil(1 / share) - 1
         raise InvalidParameter(
-            f"m must be at least {least} for alpha = {alpha:g}, got {m}: with fewer replicates the test can never "
-            f"reject"
+            f"m must be at least {least} for alpha = {alpha:g}, got {m}: with fewer simulated replicates the test can "
+            "never reject"
         )
     return place
 

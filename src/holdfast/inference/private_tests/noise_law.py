@@ -42,7 +42,9 @@ _ROOT_BITS = 40
 
 @dataclass(frozen=True)
 class NoiseLaw:
-    """Independent noise of one distribution on every cell. Make one with `gaussian`, `laplace` or their discrete forms.
+    """Independent noise of one distribution on every cell.
+
+    Make one with `gaussian`, `laplace` or their discrete forms.
 
     Attributes
     ----------
@@ -73,24 +75,27 @@ class NoiseLaw:
         object.__setattr__(self, "parameter", rational(name, self.parameter, above=0))
         if self.scale > 2**36:
             raise InvalidParameter(
-                f"{name} needs noise of a scale beyond 2**36 counts, in which every count disappears"
+                f"{name} is too small: the noise would have a scale above 2**36 counts, in which every count disappears"
             )
 
     @property
     def is_gaussian(self) -> bool:
-        """Whether the distribution is Gaussian, continuous or discrete."""
+        """Whether the noise is Gaussian, continuous or discrete."""
         return self.kind in ("gaussian", "discrete-gaussian")
 
     @property
     def continuous(self) -> bool:
-        """Whether the distribution has a density. It is released on a grid 2048 times finer than its scale, or
-        finer.
+        """Whether the distribution has a density.
+
+        Such noise is released on a grid at least 2048 times finer than its scale.
         """
         return self.kind in ("gaussian", "laplace")
 
     @cached_property
     def scale(self) -> Fraction:
-        """Sigma of a Gaussian, or the scale of a Laplace distribution, in counts; exact, as it is sampled."""
+        """The scale of the noise in counts, as it is drawn: sigma for a Gaussian, or the scale of a Laplace
+        distribution.
+        """
         moved = _MOVED[self.unit]
         if self.is_gaussian:  # L2 distance squared is the number of moved cells
             return _root_up(Fraction(moved) / (2 * self.parameter))
@@ -98,7 +103,7 @@ class NoiseLaw:
 
     @property
     def variance(self) -> float:
-        """The true variance of the noise on one cell, which the statistics are given."""
+        """The exact variance of the noise on one cell, which the statistics use."""
         scale = float(self.scale)
         if self.kind == "laplace":
             return 2 * scale * scale
@@ -108,15 +113,21 @@ class NoiseLaw:
 
     @property
     def steepest(self) -> float:
-        """Below this `log_mgf` is finite: the rate of a Laplace distribution's tails, infinite for a Gaussian."""
+        """The value below which `log_mgf` is finite: the rate of a Laplace distribution's tails, infinite for a
+        Gaussian.
+        """
         return math.inf if self.is_gaussian else float(1 / self.scale)
 
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`ln E exp(t Z)` of the noise on one cell as it is released, or more, for `0 <= t < steepest`.
+        """Return an upper bound on `ln E exp(t Z)`, where `Z` is the noise on one cell as it is released.
 
-        A Laplace distribution on a grid of steps `h` has ratio `q = exp(-h/scale)` and `(1 - q)^2 / ((1 - q e^(th))
-        (1 - q e^(-th)))`. A Gaussian one, on any grid, has at most `exp(t^2 sigma^2 / 2)` (Canonne, Kamath and Steinke
-        2020, Lemma 12).
+        `t` must be at least 0 and below `steepest`.
+
+        Notes
+        -----
+        A Laplace distribution on a grid of steps `h` has ratio `q = exp(-h/scale)` and `(1 - q)^2 / ((1 - q
+        e^(th)) (1 - q e^(-th)))`. A Gaussian one, on any grid, has at most `exp(t^2 sigma^2 / 2)` (Canonne,
+        Kamath and Steinke 2020, Lemma 12).
 
         Examples
         --------
@@ -132,36 +143,41 @@ class NoiseLaw:
 
     @property
     def cost(self) -> Cost:
-        """What one release of a whole histogram spends."""
+        """The privacy cost of releasing one whole histogram with this noise."""
         amount = float_up(self.parameter)
         return ZCDP(amount) if self.is_gaussian else PureDP(amount)
 
     @property
     def nothing(self) -> Cost:
-        """The cost of a test that stopped before it touched the data."""
+        """The cost of a test that stopped before it used the data, which is zero."""
         return ZCDP(0.0) if self.is_gaussian else PureDP(0.0)
 
     @property
     def step(self) -> float:
-        """The grid that released counts lie on: 1 for discrete distributions, a power of two below for continuous
+        """The grid step of the released counts: 1 for discrete distributions, a power of two below 1 for continuous
         ones.
         """
         return 2.0**-self._grid_bits
 
     @property
     def coarse(self) -> bool:
-        """Whether the noise is whole numbers of scale below 1: a lattice that no continuous threshold follows."""
+        """Whether the noise consists of whole numbers and has a scale below 1.
+
+        Thresholds that are derived for continuous noise do not hold for such a coarse distribution.
+        """
         return not self.continuous and self.scale < 1
 
     def c(self, n: int) -> float:
-        """Noise-to-sample ratio `variance / n`, on which every formula depends."""
+        """The noise-to-sample ratio `variance / n`, on which every formula depends."""
         return self.variance / n
 
     def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
-        """Noise for a simulation: the distribution itself, drawn with numpy. Never for a release.
+        """Return noise for a simulation, drawn from the distribution with numpy. Never use it for a release.
 
-        Continuous distributions come from numpy's normal and Laplace samplers, discrete ones from the exact samplers of
-        `holdfast.noise` fed with the generator's words.
+        Notes
+        -----
+        Continuous distributions come from numpy's normal and Laplace samplers, discrete ones from the exact
+        samplers of `holdfast.noise` fed with the generator's words.
         """
         if self.kind == "gaussian":
             return rng.normal(0.0, float(self.scale), shape)
@@ -170,14 +186,15 @@ class NoiseLaw:
         return self.resample(rng, shape)
 
     def resample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
-        """Noise of exactly the distribution that `release` adds, grid included; what a Monte Carlo test draws to stay
-        exact.
+        """Return noise with exactly the distribution of released noise, grid included.
+
+        A Monte Carlo test draws this noise, so that it stays exact.
         """
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         return self._draw(math.prod(sizes), Words(rng)).reshape(sizes)
 
     def release(self, counts: NDArray[Any], source: Source | None = None) -> NDArray[np.float64]:
-        """Return the one private release: whole counts plus fresh noise on each.
+        """Return the one private release: the counts plus fresh noise on each.
 
         Parameters
         ----------
@@ -192,7 +209,9 @@ class NoiseLaw:
         if source is not None and not isinstance(source, Source):
             raise InvalidParameter(f"source must be a noise source or None, got a {type(source).__name__}")
         if isinstance(source, Words):
-            raise InvalidParameter("source must not be a simulation's generator: its noise would not protect anybody")
+            raise InvalidParameter(
+                "source must not be the generator of a simulation, because its noise would protect nobody"
+            )
         # The sum is rounded, where it must be, after the noise: that is post-processing and gives nothing away.
         return counts.astype(np.float64) + self._draw(counts.size, source).reshape(counts.shape)
 
@@ -211,7 +230,7 @@ class NoiseLaw:
         return max(0, _FINE_BITS - at_least)
 
     def describe(self) -> str:
-        """Return one line for people."""
+        """Return a description of the noise in one line."""
         name = {"gaussian": "Gaussian", "laplace": "Laplace"}[self.kind.removeprefix("discrete-")]
         name = name if self.continuous else f"discrete {name}"
         promise = f"{float(self.parameter):g}-zCDP" if self.is_gaussian else f"{float(self.parameter):g}-DP"
@@ -249,10 +268,14 @@ class Words(Source):
 
 
 def gaussian(rho: Rational, *, unit: Unit = "person") -> NoiseLaw:
-    """Gaussian noise of variance `1/rho` on each count: rho-zCDP (spec 1.2; dissertation chapter 6).
+    """Return Gaussian noise of variance `1/rho` for each count. A histogram with this noise is rho-zCDP.
 
-    A release draws it on a grid at least 2048 times finer than sigma, by the exact discrete sampler; the cost is that
-    distribution's (Canonne, Kamath and Steinke 2020, Theorem 4).
+    A release draws the noise on a grid at least 2048 times finer than sigma, with the exact discrete sampler. The cost
+    is that of this discrete distribution.
+
+    Notes
+    -----
+    Spec 1.2; dissertation chapter 6. The cost: Canonne, Kamath and Steinke 2020, Theorem 4.
 
     Examples
     --------
@@ -263,7 +286,9 @@ def gaussian(rho: Rational, *, unit: Unit = "person") -> NoiseLaw:
 
 
 def laplace(epsilon: Rational, *, unit: Unit = "person") -> NoiseLaw:
-    """Laplace noise of scale `2/epsilon` on each count: epsilon-DP, variance `8/epsilon**2` (spec 1.2).
+    """Return Laplace noise of scale `2/epsilon` for each count, with variance `8/epsilon**2`.
+
+    A histogram with this noise is epsilon-DP.
 
     Examples
     --------
@@ -274,10 +299,14 @@ def laplace(epsilon: Rational, *, unit: Unit = "person") -> NoiseLaw:
 
 
 def discrete_gaussian(rho: Rational, *, unit: Unit = "person") -> NoiseLaw:
-    """Whole-number Gaussian noise of parameter `1/rho` on each count: rho-zCDP, as the continuous distribution.
+    """Return whole-number Gaussian noise of parameter `1/rho` for each count. A histogram with this noise is
+    rho-zCDP.
 
-    Its exact (epsilon, delta) curve is not that of Gaussian differential privacy (spec 1.2, reviewed), so the cost is
-    `ZCDP` and nothing stronger.
+    The cost is the same as for continuous noise, `ZCDP`. It is not Gaussian differential privacy.
+
+    Notes
+    -----
+    Its exact (epsilon, delta) curve is not that of Gaussian differential privacy (spec 1.2, reviewed).
 
     Examples
     --------
@@ -288,7 +317,9 @@ def discrete_gaussian(rho: Rational, *, unit: Unit = "person") -> NoiseLaw:
 
 
 def discrete_laplace(epsilon: Rational, *, unit: Unit = "person") -> NoiseLaw:
-    """Whole-number Laplace noise, ratio `exp(-epsilon/2)`, on each count: epsilon-DP.
+    """Return whole-number Laplace noise with ratio `exp(-epsilon/2)` for each count.
+
+    A histogram with this noise is epsilon-DP.
 
     Examples
     --------
@@ -335,7 +366,7 @@ def noise_of(
     holdfast.errors.InvalidParameter: rho must be a number in (0, inf), got 0
     """
     if (rho is not None) + (epsilon is not None) + (noise is not None) != 1:
-        raise InvalidParameter("give exactly one of rho, epsilon and noise")
+        raise InvalidParameter("exactly one of rho, epsilon and noise must be given")
     if rho is not None:
         return discrete_gaussian(rho, unit=unit)
     if epsilon is not None:
@@ -344,7 +375,7 @@ def noise_of(
         raise InvalidParameter(f"noise must be a NoiseLaw, got a {type(noise).__name__}")
     if noise.unit != unit:
         raise InvalidParameter(
-            f"noise protects a {noise.unit} but the test is about a {unit}; make it with unit={unit!r}"
+            f"the noise protects a {noise.unit}, but the test protects a {unit}; make the noise with unit={unit!r}"
         )
     return noise
 

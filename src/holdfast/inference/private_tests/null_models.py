@@ -176,17 +176,23 @@ class NullModel(ABC):
 
     @property
     def parameters(self) -> int:
-        """The dimension `s` of the model: `sum(length - 1)`."""
+        """The dimension `s` of the model: the number of free parameters, `sum(length - 1)` over its probability
+        vectors.
+        """
         return sum(length - 1 for length in self.simplices)
 
     @property
     def coordinates(self) -> int:
-        """Length of `theta`: `sum(length)`."""
+        """The length of the parameter vector `theta`, `sum(length)` over its probability vectors."""
         return sum(self.simplices)
 
     @cached_property
     def tangent(self) -> Array:
-        """Directions that keep every sum, `(coordinates, parameters)`: a unit vector less the last one, per simplex."""
+        """The directions in which the parameters can move while every probability vector keeps its sum.
+
+        It is an array of shape `(coordinates, parameters)`. Each direction is a unit vector less the last unit vector
+        of the same probability vector.
+        """
         basis = np.zeros((self.coordinates, self.parameters))
         row = column = 0
         for length in self.simplices:
@@ -196,7 +202,9 @@ class NullModel(ABC):
         return basis
 
     def project(self, theta: Array) -> Array:
-        """Return the nearest parameter with non-negative entries and sums of one."""
+        """Return the nearest parameter vector whose entries are non-negative and whose probability vectors sum to
+        one.
+        """
         parts, row = [], 0
         for length in self.simplices:
             parts.append(simplex_projection(theta[..., row : row + length], 1.0))
@@ -205,22 +213,29 @@ class NullModel(ABC):
 
     @abstractmethod
     def probabilities(self, theta: Array) -> Array:
-        """Cell probabilities `(..., groups, cells)` of `theta` `(..., coordinates)`; each group sums to one."""
+        """Return the cell probabilities, shape `(..., groups, cells)`, for parameters `theta`, shape `(...,
+        coordinates)`.
+
+        The probabilities of each group sum to one.
+        """
 
     @abstractmethod
     def jacobian(self, theta: Array) -> Array:
-        """Derivatives `(..., groups, cells, coordinates)` of the polynomial that `probabilities` evaluates."""
+        """Return the derivatives of `probabilities`, an array of shape `(..., groups, cells, coordinates)`."""
 
     @abstractmethod
     def start(self, noisy: Array) -> Array:
-        """A consistent estimate from noisy counts `(..., groups, cells)` with a positive total: `phi` of Alg. 15."""
+        """Return a consistent estimate of the parameters from noisy counts with a positive total.
+
+        The noisy counts have the shape `(..., groups, cells)`. The estimate is the `phi` of Algorithm 15.
+        """
 
     def __repr__(self) -> str:
         return self.name
 
 
 class Simple(NullModel):
-    """One probability vector and nothing to fit: goodness of fit as a case of the general test (`s = 0`).
+    """The null model with one given probability vector and no parameters (`s = 0`): goodness of fit.
 
     Examples
     --------
@@ -236,7 +251,7 @@ class Simple(NullModel):
         self.name = f"a given distribution on {self.cells} cells"
 
     def probabilities(self, theta: Array) -> Array:
-        """Return the given vector."""
+        """Return the given probability vector."""
         return np.broadcast_to(self._p0, (*theta.shape[:-1], 1, self.cells))
 
     def jacobian(self, theta: Array) -> Array:
@@ -249,7 +264,9 @@ class Simple(NullModel):
 
 
 class Independence(NullModel):
-    """`p_ij = rows_i columns_j` on an `r` by `c` table read row by row (`s = r + c - 2`).
+    """The null model of independence, `p_ij = rows_i columns_j`, on an `r` by `c` table that is read row by row.
+
+    It has `s = r + c - 2` free parameters.
 
     Examples
     --------
@@ -264,12 +281,12 @@ class Independence(NullModel):
         self.name = f"independence in a {self.r} by {self.c} table"
 
     def probabilities(self, theta: Array) -> Array:
-        """Products of the margins."""
+        """Return the products of the margins."""
         product = theta[..., : self.r, None] * theta[..., None, self.r :]
         return product.reshape(*theta.shape[:-1], 1, self.cells)
 
     def jacobian(self, theta: Array) -> Array:
-        """Each cell depends on one row and one column."""
+        """Return the derivatives of the cell probabilities. Each cell depends on one row and one column."""
         slopes = np.zeros((*theta.shape[:-1], self.r, self.c, self.r + self.c))
         i, j = np.arange(self.r), np.arange(self.c)
         slopes[..., i, :, i] = np.broadcast_to(theta[..., self.r :], (self.r, *theta.shape[:-1], self.c))
@@ -277,15 +294,16 @@ class Independence(NullModel):
         return slopes.reshape(*theta.shape[:-1], 1, self.cells, self.r + self.c)
 
     def start(self, noisy: Array) -> Array:
-        """Noisy margins over the noisy total."""
+        """Return the noisy margins divided by the noisy total, as a first estimate."""
         table = noisy.reshape(*noisy.shape[:-2], self.r, self.c)
         total = table.sum(axis=(-2, -1))[..., None]
         return np.concatenate([table.sum(axis=-1) / total, table.sum(axis=-2) / total], axis=-1)
 
 
 class Homogeneity(NullModel):
-    """Several samples of sizes fixed by design share one distribution (`s = cells - 1`). Counts have shape `(groups,
-    cells)`.
+    """The null model in which several samples of fixed sizes share one distribution.
+
+    It has `s = cells - 1` free parameters. The counts have the shape `(groups, cells)`.
 
     Examples
     --------
@@ -300,23 +318,24 @@ class Homogeneity(NullModel):
         self.name = f"homogeneity of {self.groups} groups over {self.cells} cells"
 
     def probabilities(self, theta: Array) -> Array:
-        """Return the same for every group."""
+        """Return the same probabilities for every group."""
         return np.broadcast_to(theta[..., None, :], (*theta.shape[:-1], self.groups, self.cells))
 
     def jacobian(self, theta: Array) -> Array:
-        """Return the identity in every group."""
+        """Return the identity matrix for every group, which is the derivative of its probabilities."""
         return np.broadcast_to(np.eye(self.cells), (*theta.shape[:-1], self.groups, self.cells, self.cells))
 
     def start(self, noisy: Array) -> Array:
-        """Return the pooled proportions."""
+        """Return the pooled proportions as a first estimate."""
         pooled: Array = noisy.sum(axis=-2) / noisy.sum(axis=(-2, -1))[..., None]
         return pooled
 
 
 class HardyWeinberg(NullModel):
-    """Genotypes of `alleles` alleles that pair at random (`s = alleles - 1`).
+    """The null model in which genotypes are random pairs of alleles (Hardy-Weinberg equilibrium).
 
-    Cells are the unordered pairs in the order (1,1), (1,2), ..., (2,2), ...: AA, Aa, aa for two alleles.
+    It has `s = alleles - 1` free parameters. The cells are the unordered pairs of alleles in the order (1,1), (1,2),
+    ..., (2,2), ...: AA, Aa, aa for two alleles.
 
     Examples
     --------
@@ -334,12 +353,12 @@ class HardyWeinberg(NullModel):
         self.name = f"Hardy-Weinberg equilibrium of {self.alleles} alleles"
 
     def probabilities(self, theta: Array) -> Array:
-        """`q_i^2` and `2 q_i q_j`."""
+        """Return the genotype probabilities, `q_i^2` and `2 q_i q_j` for the allele probabilities `q`."""
         law: Array = (self._times * theta[..., self._first] * theta[..., self._second])[..., None, :]
         return law
 
     def jacobian(self, theta: Array) -> Array:
-        """Of the same products."""
+        """Return the derivatives of the genotype probabilities."""
         slopes = np.zeros((*theta.shape[:-1], self.cells, self.alleles))
         cell = np.arange(self.cells)
         slopes[..., cell, self._first] += self._times * theta[..., self._second]
@@ -347,7 +366,7 @@ class HardyWeinberg(NullModel):
         return slopes[..., None, :, :]
 
     def start(self, noisy: Array) -> Array:
-        """Allele proportions of the noisy genotypes."""
+        """Return the allele proportions of the noisy genotypes as a first estimate."""
         counts = noisy[..., 0, :]
         alleles = np.zeros((*counts.shape[:-1], self.alleles))
         for a in range(self.alleles):
@@ -358,7 +377,9 @@ class HardyWeinberg(NullModel):
 
 
 class Symmetry(NullModel):
-    """`p_ij = p_ji` on a `k` by `k` table read row by row (`s = k(k + 1)/2 - 1`): marginal change in paired data.
+    """The null model of symmetry, `p_ij = p_ji`, on a `k` by `k` table that is read row by row.
+
+    In paired data it means that the marginals do not change. It has `s = k(k + 1)/2 - 1` free parameters.
 
     Examples
     --------
@@ -380,16 +401,18 @@ class Symmetry(NullModel):
         self.name = f"symmetry of a {self.k} by {self.k} table"
 
     def probabilities(self, theta: Array) -> Array:
-        """Half of each pair's probability in each of its cells."""
+        """Return the cell probabilities. The probability of each unordered pair is divided equally between its two
+        cells.
+        """
         law: Array = (theta @ self._share.T)[..., None, :]
         return law
 
     def jacobian(self, theta: Array) -> Array:
-        """Constant: the model is linear."""
+        """Return the derivatives of the cell probabilities, which are constant because the model is linear."""
         return np.broadcast_to(self._share, (*theta.shape[:-1], 1, *self._share.shape))
 
     def start(self, noisy: Array) -> Array:
-        """Proportions of the unordered pairs."""
+        """Return the proportions of the unordered pairs as a first estimate."""
         counts = noisy[..., 0, :]
         shares: Array = counts @ (self._share > 0) / counts.sum(axis=-1)[..., None]
         return shares

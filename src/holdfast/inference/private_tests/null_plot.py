@@ -50,8 +50,9 @@ def null_law(
     shape: tuple[int, int] | None = None,
     rng: np.random.Generator | None = None,
 ) -> NullLaw:
-    """The distribution that the statistic of `result` was compared with; it follows from public numbers and noisy
-    counts.
+    """Return the distribution with which the statistic of `result` was compared.
+
+    It follows from public numbers and noisy counts, so it costs nothing more.
 
     Parameters
     ----------
@@ -73,9 +74,11 @@ def null_law(
     (0, True)
     """
     if result.null_returned is not None:
-        raise GuaranteeUnavailable(f"there is no statistic to draw: the test is inconclusive, {result.null_returned}")
+        raise GuaranteeUnavailable(
+            f"there is no statistic to draw, because the test is inconclusive: {result.null_returned}"
+        )
     if result.statistic is None or result.critical_value is None:
-        raise InvalidParameter(f"the null distribution of {result.test} is not known to this plot")
+        raise InvalidParameter(f"this plot does not support the test {result.test}")
     known = result.details
     shown = result.critical_value if np.isfinite(result.critical_value) else 0.0
     reach = 1.15 * max(result.statistic, 2 * shown, 1.0)
@@ -90,7 +93,7 @@ def null_law(
         return NullLaw(x, np.asarray(mixture_density(x, known["weights"])), 0)
     if "degrees" in known:
         return NullLaw(x, np.asarray(mixture_density(x, [1.0], degrees=known["degrees"])), 0)
-    raise InvalidParameter(f"the null distribution of {result.test} is not known to this plot")
+    raise InvalidParameter(f"this plot does not support the test {result.test}")
 
 
 def null_chart(
@@ -100,7 +103,7 @@ def null_chart(
     shape: tuple[int, int] | None = None,
     rng: np.random.Generator | None = None,
 ) -> Any:
-    """Return the null distribution, its rejection region, and where the statistic fell; an Altair chart.
+    """Draw the null distribution, its rejection region and the value of the statistic, as an Altair chart.
 
     Parameters
     ----------
@@ -167,7 +170,7 @@ def null_chart(
 
 
 def power_chart(curves: Mapping[str, Sequence[Power]], title: str = "Power") -> Any:
-    """Power against n, one line a test; an Altair chart.
+    """Draw the power against n, one line for each test, as an Altair chart.
 
     Parameters
     ----------
@@ -221,7 +224,7 @@ def _draws(result: TestResult, p0: Any, shape: tuple[int, int] | None, rng: np.r
             null = _null(p0)
             return np.asarray(channel.statistic(channel.draw(rng, n, null, _DRAWS), n, null))
         if not known["model"].startswith("independence"):
-            raise InvalidParameter(f"the null distribution of {known['model']} is not known to this plot")
+            raise InvalidParameter(f"this plot does not support the model {known['model']}")
         model = Independence(*_shape(shape, known["fitted"]))
         drawn = channel.draw(rng, n, known["fitted"].ravel(), _DRAWS // 10)
         return np.asarray(local_fit(drawn, n, channel, model).statistic)
@@ -240,13 +243,13 @@ def _draws(result: TestResult, p0: Any, shape: tuple[int, int] | None, rng: np.r
         drawn = null_counts(rng, n, (p / p.sum()).ravel(), noise, _DRAWS // 4, exact=False).reshape(-1, *p.shape)
         statistics = independence_statistic(drawn, n)
         return np.asarray(statistics[~np.isnan(statistics)])
-    raise InvalidParameter(f"the null distribution of {result.test} is not known to this plot")
+    raise InvalidParameter(f"this plot does not support the test {result.test}")
 
 
 def _null(p0: Any) -> Array:
     if p0 is None:
         raise InvalidParameter(
-            "p0 must be given: the null distribution of a Monte Carlo test is simulated again for the plot"
+            "p0 must be given, because the plot simulates the null distribution of a Monte Carlo test again"
         )
     return probabilities("p0", p0)
 
@@ -261,7 +264,7 @@ def _grid(reach: float, critical: float) -> Array:
 def _shape(shape: tuple[int, int] | None, fitted: Array) -> tuple[int, int]:
     if shape is None and fitted.ndim != 2:
         raise InvalidParameter(
-            "shape must be given: the null distribution of a Monte Carlo test is simulated again for the plot"
+            "shape must be given, because the plot simulates the null distribution of a Monte Carlo test again"
         )
     r, c = shape if shape is not None else fitted.shape
     return r, c

@@ -31,10 +31,15 @@ SMALL_EFFECT = 0.1
 
 
 def worst_direction(p0: Any, c: float = 0.0) -> Array:
-    """The change of `p0` that the projected test sees least for its length: the top eigenvector of its covariance.
+    """Return the direction of a change of `p0` that the projected test detects least, as a vector of length one.
 
-    Section 7.2.5 of the dissertation; the largest eigenvalue of `Diag(p0) - p0 p0' + c I` gives the smallest
-    noncentrality (erratum 22: print gives both readings). It sums to zero up to rounding and has length one.
+    It is the eigenvector with the largest eigenvalue of the covariance matrix `Diag(p0) - p0 p0' + c I`, and its
+    entries sum to zero up to rounding.
+
+    Notes
+    -----
+    Section 7.2.5 of the dissertation; the largest eigenvalue gives the smallest noncentrality (erratum 22: print
+    gives both readings).
 
     Examples
     --------
@@ -52,7 +57,9 @@ def worst_direction(p0: Any, c: float = 0.0) -> Array:
 
 
 def alternative(p0: Any, effect: float, c: float = 0.0) -> Array:
-    """`p0` moved by `effect` (Cohen's w) in the worst direction; a probability vector.
+    """Return `p0` moved by `effect` (Cohen's w) in the direction that the projected test detects least.
+
+    The result is a probability vector.
 
     Examples
     --------
@@ -70,7 +77,10 @@ def alternative(p0: Any, effect: float, c: float = 0.0) -> Array:
         if np.all(null + signed >= 0):
             law: Array = null + signed
             return np.asarray(law / law.sum())
-    raise InvalidParameter(f"effect must be smaller, got {w:g}: it makes a probability negative or above 1. Or give p1")
+    raise InvalidParameter(
+        f"effect must be smaller, got {w:g}, because it makes a probability negative or larger than 1; or give p1 "
+        "instead"
+    )
 
 
 def dependent_table(rows: Array, columns: Array, effect: float) -> Array:
@@ -86,7 +96,8 @@ def dependent_table(rows: Array, columns: Array, effect: float) -> Array:
     table: Array = product + delta * w / np.sqrt((np.square(delta) / product).sum())
     if not np.all(table >= 0):
         raise InvalidParameter(
-            f"effect must be smaller, got {w:g}: it makes a probability negative or above 1. Or give p"
+            f"effect must be smaller, got {w:g}, because it makes a probability negative or larger than 1; or give p "
+            "instead"
         )
     return table
 
@@ -99,7 +110,7 @@ _RANGES = {"rho": (1e-12, 1e4), "epsilon": (1e-6, 60.0)}
 
 @dataclass(frozen=True)
 class Planned:
-    """The smallest number that reaches a target power.
+    """The smallest number of records, or the smallest privacy cost, with which a test reaches a target power.
 
     Attributes
     ----------
@@ -134,7 +145,7 @@ class Planned:
 
 
 def sample_size(predict: Predict, power: float = 0.8, *, at_most: int = _MOST_RECORDS, **setting: Any) -> Planned:
-    """Return the fewest records with which a test reaches `power`.
+    """Return the smallest number of records with which a test reaches `power`.
 
     Parameters
     ----------
@@ -177,7 +188,8 @@ def sample_size(predict: Predict, power: float = 0.8, *, at_most: int = _MOST_RE
     fewest = first_whole(reached, 2, limit=most)
     if fewest is None:
         raise GuaranteeUnavailable(
-            f"no n up to {most} gives power {target:g}: make the alternative larger or the target smaller"
+            f"no n up to {most} gives the power {target:g}; give an alternative further from the null, or a smaller "
+            "target"
         )
     return Planned("n", fewest, target, predict(n=fewest, **setting))
 
@@ -217,7 +229,7 @@ def budget(
     >>> budget(gof_power, 0.8, p0=p0, p1=p1, n=1_000)
     Traceback (most recent call last):
         ...
-    holdfast.errors.GuaranteeUnavailable: no rho up to 10000 gives power 0.8: not even exact counts would; more ...
+    holdfast.errors.GuaranteeUnavailable: no rho up to 10000 gives the power 0.8, and not even exact counts would; ...
     """
     target = arguments.probability("power", power)
     arguments.choice("spend", spend, tuple(_RANGES))
@@ -228,7 +240,8 @@ def budget(
 
     if not reached(high):
         raise GuaranteeUnavailable(
-            f"no {spend} up to {high:g} gives power {target:g}: not even exact counts would; more records will"
+            f"no {spend} up to {high:g} gives the power {target:g}, and not even exact counts would; more records are "
+            "needed"
         )
     while high / low > 1.0001:
         middle = math.sqrt(low * high)
@@ -240,7 +253,7 @@ def budget(
 
 
 def power_curve(predict: Predict, ns: Sequence[int], **setting: Any) -> list[Power]:
-    """Return the power at each of `ns`; what `power_chart` draws.
+    """Return the power at each of the numbers of records `ns`. `power_chart` draws them.
 
     Examples
     --------
@@ -299,7 +312,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class WhichTest:
-    """Every applicable test, most powerful first within central and local; the non-private one last.
+    """A comparison of every applicable test. Central tests come first, then local ones, each kind ordered by power.
+
+    The test without privacy is the last.
 
     Attributes
     ----------
@@ -326,7 +341,7 @@ class WhichTest:
 
     @property
     def recommended(self) -> Candidate:
-        """The first central test: the most powerful one."""
+        """The first central test, which is the most powerful one."""
         return self.candidates[0]
 
     def to_dict(self) -> dict[str, Any]:
@@ -361,7 +376,7 @@ def which_gof(
     target: float | None = None,
     progress: Callable[[float, str], None] | None = None,
 ) -> WhichTest:
-    """Compare every goodness-of-fit test for one setting.
+    """Compare the power of every goodness-of-fit test in one setting.
 
     Parameters
     ----------
@@ -395,7 +410,7 @@ def which_gof(
     arguments.whole("n", n, at_least=1)
     arguments.probability("alpha", alpha)
     if p0 is None and d is None:
-        raise InvalidParameter("give d, the number of cells, or p0, the null probabilities")
+        raise InvalidParameter("give d, the number of cells, or p0, the probabilities under the null hypothesis")
     cells = arguments.whole("d", d, at_least=2, at_most=10_000) if p0 is None else 0
     null = np.full(cells, 1 / cells) if p0 is None else probabilities("p0", p0, d)
     law = noise_of(rho=rho, epsilon=epsilon)
@@ -438,7 +453,7 @@ def which_independence(
     target: float | None = None,
     progress: Callable[[float, str], None] | None = None,
 ) -> WhichTest:
-    """Compare every test of independence for one setting.
+    """Compare the power of every test of independence in one setting.
 
     Parameters
     ----------

@@ -315,13 +315,10 @@ def gof_power(
     trials: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> Power:
-    """Return the probability that `gof` rejects `p0` when the records follow `p1`.
+    """Return the probability that `gof` rejects `p0` if the records follow `p1`.
 
-    Gaussian noise: `Qp -> chi2(d - 1, v)`, `Q -> chi2(d, v)`, `v = n delta' Sigma^-1 delta` (Theorem 7.2.10; printed);
-    Pearson's noisy statistic tends to `sum_j l_j chi2(1, nu_j)` with eigenpairs `(l_j, q_j)` of Algorithm 9's matrix
-    and `nu_j = n (q_j . delta/sqrt(p0))^2 / l_j` (Theorem 6.1.11, simplified in spec 3 and reviewed). A Monte Carlo
-    threshold of `m` replicates has a random level, which is averaged over. Laplace noise: the same limit with the
-    noise's own distribution, simulated once with common draws.
+    With Gaussian noise it is computed from the limiting noncentral distribution of the statistic. With Laplace noise
+    the limit is simulated once. The threshold of a Monte Carlo test is random, and the probability is averaged over it.
 
     Parameters
     ----------
@@ -348,6 +345,14 @@ def gof_power(
         Within .005 of simulation where every expected count is at least 5. Time at d = 4: 4 ms, 25 ms with Monte Carlo,
         70 ms with Laplace noise.
 
+    Notes
+    -----
+    Gaussian noise: `Qp -> chi2(d - 1, v)`, `Q -> chi2(d, v)`, `v = n delta' Sigma^-1 delta` (Theorem 7.2.10;
+    printed); Pearson's noisy statistic tends to `sum_j l_j chi2(1, nu_j)` with eigenpairs `(l_j, q_j)` of
+    Algorithm 9's matrix and `nu_j = n (q_j . delta/sqrt(p0))^2 / l_j` (Theorem 6.1.11, simplified in spec 3 and
+    reviewed). A Monte Carlo threshold of `m` replicates has a random level, which is averaged over. Laplace
+    noise: the same limit with the noise's own distribution, simulated once with common draws.
+
     Examples
     --------
     >>> p0, p1 = [1 / 2, 1 / 6, 1 / 6, 1 / 6], [0.51, 0.49 / 3, 0.49 / 3, 0.49 / 3]
@@ -366,9 +371,13 @@ def gof_power(
     arguments.choice("at", at, ("alternative", "null"))
     if method == "classical":
         if not (rho is None and epsilon is None and noise is None):
-            raise InvalidParameter("the classical test is not private: give neither rho, epsilon nor noise")
+            raise InvalidParameter(
+                "rho, epsilon and noise must be left out for the classical test, because it is not private"
+            )
         if trials is not None:
-            raise InvalidParameter("trials simulate private tests only; the classical one has its limit")
+            raise InvalidParameter(
+                "trials must be left out for the classical test, because only private tests are simulated"
+            )
         law: NoiseLaw | None = None
     else:
         law = noise_of(rho=rho, epsilon=epsilon, noise=noise)
@@ -451,7 +460,9 @@ def gof_moments(
         raise InvalidParameter(f"p1 must have one entry per cell, {null.size} in all, got {truth.size}")
     law = noise_of(rho=rho, noise=noise)
     if not law.is_gaussian:
-        raise InvalidParameter("noise must be Gaussian: the variance is that of a quadratic form of normals")
+        raise InvalidParameter(
+            "noise must be Gaussian, because the variance is that of a quadratic form of normal variables"
+        )
     spread = multinomial(truth if at == "alternative" else null) / size + np.eye(null.size) * law.variance / size**2
     form = quadratic_law(_quadratic(method, null, size, law.variance), truth - null, spread)
     mean, variance = mixture_moments(form.weights, noncentrality=form.noncentrality)
@@ -521,13 +532,9 @@ def independence_power(
     trials: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> Power:
-    """Return the probability that `independence` rejects when the records follow the table `p` of probabilities.
+    """Return the probability that `independence` rejects if the records follow the table `p` of probabilities.
 
-    Projected and nonprojected statistics: noncentrality `n delta' (N - N J (J'NJ)^-1 J'N) delta`, `N = Pi Sigma^-1 Pi`
-    at the product of the margins and `delta` what `p` has beyond it (spec 3, derived and reviewed), with `(r-1)(c-1)`
-    degrees of freedom, one more where not projected. AsymptIndep and MCIndep: the residual is `K` times the noisy table
-    (see `independence_tests.weights`) and `K delta = delta`, which gives a noncentral mixture; the printed variant
-    compares it with its own, larger, threshold (derived here, checked by simulation).
+    It is computed from the limiting noncentral distribution of the statistic.
 
     Parameters
     ----------
@@ -543,6 +550,15 @@ def independence_power(
         As in `independence`.
     at, trials, rng
         As in `gof_power`. The limit does not see the rule of thumb; `trials` does.
+
+    Notes
+    -----
+    Projected and nonprojected statistics: noncentrality `n delta' (N - N J (J'NJ)^-1 J'N) delta`, `N = Pi
+    Sigma^-1 Pi` at the product of the margins and `delta` what `p` has beyond it (spec 3, derived and reviewed),
+    with `(r-1)(c-1)` degrees of freedom, one more where not projected. AsymptIndep and MCIndep: the residual is
+    `K` times the noisy table (see `independence_tests.weights`) and `K delta = delta`, which gives a noncentral
+    mixture; the printed variant compares it with its own, larger, threshold (derived here, checked by
+    simulation).
 
     Examples
     --------
@@ -588,7 +604,8 @@ def homogeneity_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """Return the probability that `homogeneity` rejects when the groups, rows of `p`, follow different distributions.
+    """Return the probability that `homogeneity` rejects if the groups follow different distributions, the rows of
+    `p`.
 
     Parameters
     ----------
@@ -609,7 +626,7 @@ def homogeneity_power(
     """
     truth = _numbers(p)
     if truth.ndim != 2:
-        raise InvalidParameter("p must be a table: one row of probabilities per group")
+        raise InvalidParameter("p must be a table with one row of probabilities for each group")
     law = _law(method, rho, epsilon, noise, "person")
     model = Homogeneity(*truth.shape)
     return _power(model, truth, sizes, law, method, alpha, m, at, None, None, "homogeneity")
@@ -628,7 +645,7 @@ def model_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """Return the probability that `minimum_chi_square` rejects a null model of one group when the records follow `p`.
+    """Return the probability that `minimum_chi_square` rejects a null model of one group if the records follow `p`.
 
     Parameters
     ----------
@@ -648,7 +665,7 @@ def model_power(
     projected Hardy-Weinberg equilibrium of 2 alleles: power 0.922 at n = 1000, alpha 0.05 (limit); cost ...
     """
     if not isinstance(model, NullModel) or model.groups != 1:
-        raise InvalidParameter("model must be a null model of one group; several groups: homogeneity_power")
+        raise InvalidParameter("model must be a null model of one group; for several groups use homogeneity_power")
     law = _law(method, rho, epsilon, noise, "person")
     truth = _numbers(p).reshape(1, -1)
     return _power(model, truth, [n], law, method, alpha, m, at, None, None, model.name)
@@ -718,7 +735,9 @@ def _evaluate(
     warnings = _rule_of_thumb(model, fitted, truth, sizes, law, method)
     if trials is not None:
         if not isinstance(model, Independence) or law is None:
-            raise InvalidParameter("trials are for private tests of independence")
+            raise InvalidParameter(
+                "trials must be left out here, because only private tests of independence are simulated"
+            )
         count, stream = arguments.whole("trials", trials, at_least=1), generator(rng)
         noisy = simulate_tables(known["n"], truth.reshape(model.r, model.c), law, count, stream)
         options: dict[str, Any] = {"method": method, "alpha": alpha, "rng": stream}
@@ -786,12 +805,14 @@ def _numbers(p: Any) -> Array:
 def _checked(model: NullModel, truth: Array, sizes: Any) -> tuple[Array, Array]:
     totals = np.array([arguments.whole("n", size, at_least=1) for size in np.ravel(sizes)], dtype=np.float64)
     if totals.size != model.groups:
-        raise InvalidParameter(f"sizes must list {model.groups} groups, got {totals.size}")
+        raise InvalidParameter(f"sizes must have one entry for each of {model.groups} groups, got {totals.size}")
     if truth.shape != (model.groups, model.cells):
         raise InvalidParameter(f"p must have {model.groups * model.cells} cells for {model.name}")
     flat = np.array([distribution("p", row) for row in truth])
     if not np.all(model.probabilities(model.start(flat * totals[:, None])) > 0):
-        raise InvalidParameter("p must have positive margins: nothing can be tested with an empty row or column")
+        raise InvalidParameter(
+            "every row and column of p must have a sum above 0, because an empty one leaves nothing to test"
+        )
     return flat, totals
 
 
@@ -799,7 +820,9 @@ def _law(method: Any, rho: Any, epsilon: Any, noise: Any, unit: Unit) -> NoiseLa
     if method != "classical":
         return noise_of(rho=rho, epsilon=epsilon, noise=noise, unit=unit)
     if not (rho is None and epsilon is None and noise is None):
-        raise InvalidParameter("the classical test is not private: give neither rho, epsilon nor noise")
+        raise InvalidParameter(
+            "rho, epsilon and noise must be left out for the classical test, because it is not private"
+        )
     return None
 
 

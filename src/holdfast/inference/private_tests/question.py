@@ -157,9 +157,11 @@ def _check_noisy(
 ) -> None:
     """Refuse what would contradict counts that were released before."""
     if rho is not None or epsilon is not None or (noise is not None and noise != counts.noise):
-        raise InvalidParameter("noisy counts bring their own noise; give neither rho, epsilon nor noise")
+        raise InvalidParameter(
+            "rho, epsilon and noise must be left out with noisy counts, which already have their noise"
+        )
     if n is not None and n != counts.n:
-        raise InvalidParameter(f"n must be that of the noisy counts, {counts.n}, got {n}")
+        raise InvalidParameter(f"n must be the number of records of the noisy counts, {counts.n}, got {n}")
 
 
 def default_method(counts: Any, epsilon: Rational | None, noise: NoiseLaw | None) -> ModelMethod:

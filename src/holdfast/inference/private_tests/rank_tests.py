@@ -51,13 +51,11 @@ def kolmogorov_smirnov(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether two samples come from one distribution, against every other pair of distributions.
+    """Test privately whether two samples come from the same distribution, with power against any other pair of
+    distributions.
 
-    `T = max_t |n2 #{x <= t} - n1 #{y <= t}|`, plus integer noise; ties are broken by chance.
-
-    Sensitivity (derived; brute-forced in the tests): sizes are public and a neighbour replaces one value. In the strict
-    order of values and keys each count of x moves by at most one at every t if x is replaced, so T by at most n2, and
-    by at most n1 if y is: `max(n1, n2)` in all. Level: exact, as in `mann_whitney`.
+    The statistic is `T = max_t |n2 #{x <= t} - n1 #{y <= t}|` plus integer noise, where `n1` and `n2` are the sizes of
+    the samples. Ties are broken by chance. The level is exact.
 
     Parameters
     ----------
@@ -65,6 +63,12 @@ def kolmogorov_smirnov(
         One finite number per record. Their sizes are public.
     epsilon, rho, alpha, m, source, rng
         As in `mann_whitney`.
+
+    Notes
+    -----
+    Sensitivity (derived; brute-forced in the tests): sizes are public and a neighbour replaces one value. In the
+    strict order of values and keys each count of x moves by at most one at every t if x is replaced, so T by at
+    most n2, and by at most n1 if y is: `max(n1, n2)` in all. Level: exact, as in `mann_whitney`.
 
     Examples
     --------
@@ -113,17 +117,11 @@ def mann_whitney(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether two samples come from one distribution, against one of them being larger.
+    """Test privately whether two samples come from the same distribution, with power against one of them being
+    larger.
 
-    `U = #{(i, j): x_i > y_j}`, ties broken by chance, plus integer noise.
-
-    Sensitivity (derived; brute-forced in the tests). A neighbour replaces one value and keeps sizes and groups, which
-    are public. A value of x is in `len(y)` pairs and a value of y in `len(x)`; no other pair changes. So U moves by at
-    most `max(len(x), len(y))`, and does when the value moves from below to above all of the larger sample. Couch,
-    Kazan, Shi, Bray and Groce 2019 protect the sizes too, spend a part of the budget on them, and lose the exact level.
-
-    Level: exact. Under the null every arrangement of ranks is equally likely, the null copies of U plus noise are drawn
-    from just that distribution, and the p-value is plus-one.
+    The statistic is `U = #{(i, j): x_i > y_j}` plus integer noise. Ties are broken by chance. The sizes of the samples
+    are public, and privacy is for replacing one value. The level is exact.
 
     Parameters
     ----------
@@ -148,6 +146,17 @@ def mann_whitney(
     TestResult
         The statistic is the noisy U; two-sided, its critical values are in the details. Time: O(m n), with 999 copies
         about 0.3 s at 10,000 records and 10 s at 100,000.
+
+    Notes
+    -----
+    Sensitivity (derived; brute-forced in the tests). A neighbour replaces one value and keeps sizes and groups,
+    which are public. A value of x is in `len(y)` pairs and a value of y in `len(x)`; no other pair changes. So U
+    moves by at most `max(len(x), len(y))`, and does when the value moves from below to above all of the larger
+    sample. Couch, Kazan, Shi, Bray and Groce 2019 protect the sizes too, spend a part of the budget on them, and
+    lose the exact level.
+
+    Level: exact. Under the null every arrangement of ranks is equally likely, the null copies of U plus noise are drawn
+    from just that distribution, and the p-value is plus-one.
 
     Examples
     --------
@@ -222,11 +231,11 @@ def kruskal_wallis(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether samples come from one distribution, against some being larger than others.
+    """Test privately whether several samples come from the same distribution, with power against some being larger.
 
-    The statistic of Couch, Kazan, Shi, Bray and Groce 2019: absolute values in place of squares, `sum_g n_g |mean rank
-    of g - (n+1)/2|` (they multiply it by `4 (n-1)/n**2`), which moves far less with one record. `sensitivity` has the
-    proof. Level: exact, as in `mann_whitney`, because sizes are public and fixed.
+    The statistic is `sum_g n_g |mean rank of g - (n+1)/2|` over the samples `g`. The usual statistic of this test has
+    squares in place of the absolute values. With absolute values one record changes the statistic much less, so it
+    needs less noise. The level is exact.
 
     Parameters
     ----------
@@ -234,6 +243,11 @@ def kruskal_wallis(
         Two or more, one finite number per record.
     epsilon, rho, alpha, m, source, rng
         As in `mann_whitney`.
+
+    Notes
+    -----
+    The statistic of Couch, Kazan, Shi, Bray and Groce 2019, who multiply it by `4 (n-1)/n**2`. `sensitivity` has
+    the proof. Level: exact, as in `mann_whitney`, because sizes are public and fixed.
 
     Examples
     --------
@@ -274,17 +288,11 @@ def signed_rank(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether `x - center` (or `x - y - center`, for pairs) is symmetric about zero.
+    """Test privately whether `x - center` is symmetric about zero; for pairs, whether `x - y - center` is.
 
-    `W`: the sum of the ranks of `|d|` over the positive differences d; ties in `|d|` broken by chance, and a zero
-    counts as positive with probability one half. Plus integer noise.
-
-    Sensitivity (derived; brute-forced in the tests): n, the number of records. Let one record move from rank a to rank
-    `b >= a`, or the other way. The `b - a` records between move by one rank, of which `p <= b - a` count. With s and s'
-    in {0, 1} for the record's own sign, W moves by `s' b - s a - p`, which lies in `[-b, b]`. So n, and n is reached.
-
-    Level: exact. For independent differences, each symmetric about zero, the signs are fair coins whatever the absolute
-    values are, so `W` is a sum of the ranks 1 to n taken with fair coins; the p-value is plus-one.
+    The statistic is `W`, the sum of the ranks of `|d|` over the positive differences `d`, plus integer noise. Ties in
+    `|d|` are broken by chance, and a difference of zero counts as positive with probability one half. The level is
+    exact.
 
     Parameters
     ----------
@@ -296,6 +304,16 @@ def signed_rank(
         "greater": the differences tend to be positive.
     epsilon, rho, alpha, m, source, rng
         As in `mann_whitney`.
+
+    Notes
+    -----
+    Sensitivity (derived; brute-forced in the tests): n, the number of records. Let one record move from rank a to
+    rank `b >= a`, or the other way. The `b - a` records between move by one rank, of which `p <= b - a` count.
+    With s and s' in {0, 1} for the record's own sign, W moves by `s' b - s a - p`, which lies in `[-b, b]`. So n,
+    and n is reached.
+
+    Level: exact. For independent differences, each symmetric about zero, the signs are fair coins whatever the absolute
+    values are, so `W` is a sum of the ranks 1 to n taken with fair coins; the p-value is plus-one.
 
     Examples
     --------

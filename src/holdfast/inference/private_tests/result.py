@@ -20,7 +20,8 @@ LEVELS: tuple[Level, ...] = ("exact", "asymptotic", "empirical")
 
 @dataclass(frozen=True)
 class TestResult:
-    """The outcome of one test. Everything in it follows from the noisy counts, so it may be published at no more cost.
+    """The outcome of one private test. Everything in it follows from the noisy counts, so publishing it costs
+    nothing more.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class TestResult:
             if self.reject is None:
                 raise InvalidParameter("reject must be True or False unless the test is inconclusive")
         elif self.p_value is not None or self.reject is not None:
-            raise InvalidParameter("an inconclusive test has no p-value and no decision")
+            raise InvalidParameter("p_value and reject must be None for an inconclusive test")
         if self.p_value is not None:
             object.__setattr__(self, "p_value", max(self.p_value, sys.float_info.min))
         object.__setattr__(self, "warnings", tuple(self.warnings))
@@ -90,12 +91,14 @@ class TestResult:
 
     @property
     def inconclusive(self) -> bool:
-        """Whether a rule of thumb fired; then nothing is rejected."""
+        """Whether the test was inconclusive, because a rule of thumb for its validity was not met. Then nothing is
+        rejected.
+        """
         return self.null_returned is not None
 
     @property
     def decision(self) -> str:
-        """The decision in words."""
+        """The decision of the test in words."""
         return "inconclusive" if self.reject is None else "reject" if self.reject else "fail to reject"
 
     def to_dict(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class StatisticNoise:
 
     @property
     def cost(self) -> Cost:
-        """What one release spends."""
+        """The privacy cost of releasing the statistic once."""
         if self.epsilon is not None:
             return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
         return ZCDP(float_up(rational("rho", self.rho, above=0)))
@@ -105,7 +105,7 @@ class StatisticNoise:
         """Return the one private release."""
         if isinstance(source, Words):
             raise InvalidParameter(
-                "source must not be the generator of a simulation: such noise cannot protect a release"
+                "source must not be the generator of a simulation, because such noise cannot protect a release"
             )
         return statistic + int(self._draw(1, source)[0])
 
@@ -200,7 +200,7 @@ def sample(name: str, values: Any) -> NDArray[np.float64]:
     >>> sample("x", [1.0, float("nan")])
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: x must hold finite numbers only: give missing values a declared one first
+    holdfast.errors.InvalidParameter: x must have finite numbers only; replace missing values by a declared number first
     """
     wanted = "one column of numbers, one a record"
     array = plain_array(name, values, "iufb", wanted)
@@ -208,7 +208,9 @@ def sample(name: str, values: Any) -> NDArray[np.float64]:
         raise InvalidParameter(f"{name} must be {wanted}, at least one")
     clean: NDArray[np.float64] = array.astype(np.float64)
     if not np.isfinite(clean).all():
-        raise InvalidParameter(f"{name} must hold finite numbers only: give missing values a declared one first")
+        raise InvalidParameter(
+            f"{name} must have finite numbers only; replace missing values by a declared number first"
+        )
     return clean
 
 
@@ -266,7 +268,9 @@ def whole_values(name: str, values: Any, low: float, high: float) -> NDArray[np.
     """
     low, high = arguments.real("low", low), arguments.real("high", high)
     if not high > low or not np.isfinite(high - low):
-        raise InvalidParameter(f"high must be above low = {low:g}, by a finite width, got {high:g}")
+        raise InvalidParameter(
+            f"high must be above low = {low:g}, and the width of the range must be finite, got {high:g}"
+        )
     clipped = np.clip(sample(name, values), low, high)
     return np.clip(np.rint((clipped - low) / (high - low) * RESOLUTION), 0, RESOLUTION).astype(np.int64)
 

@@ -68,13 +68,11 @@ def anova(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether groups come from one distribution, against different means.
+    """Test privately whether several groups come from the same distribution, with power against different means.
 
-    The statistic is `SA = sum_j n_j |mean_j - mean|`, the numerator of Swanberg et al. 2019: absolute deviations in
-    place of squares. They compare a noisy F-ratio with one simulated from a normal distribution of estimated spread,
-    whose level no theorem covers. Here the values are dealt to the groups anew, `m` times, and a noisy permutation test
-    decides (`permutation_decision`): the level is exact for values of any distribution, and only the decision is
-    released.
+    The statistic is `SA = sum_j n_j |mean_j - mean|`, with absolute deviations in place of the squares of the usual
+    analysis of variance. Whether it is large is decided by a noisy permutation test: the values are assigned to the
+    groups anew `m` times. The level is exact for values of any distribution. Only the decision is released.
 
     Parameters
     ----------
@@ -89,6 +87,11 @@ def anova(
     -------
     TestResult
         Decision only: the p-value is alpha or 1. Time: O(m n).
+
+    Notes
+    -----
+    SA is the numerator of Swanberg et al. 2019. They compare a noisy F-ratio with one simulated from a normal
+    distribution of estimated spread, whose level no theorem covers. See `permutation_decision`.
 
     Examples
     --------
@@ -142,13 +145,11 @@ def two_sample(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether two samples come from one distribution, against different means.
+    """Test privately whether two samples come from the same distribution, with power against different means.
 
-    The statistic is `n (sum of x) - n_x (sum of all) = n_x n_y (mean of x - mean of y)` in whole numbers. Sensitivity
-    (derived): a value of x that moves by d moves it by `n_y d`, a value of y by `n_x d`; so by at most `max(n_x, n_y)`
-    ranges. Decided by a noisy permutation test: the level is exact, with no distribution assumed, and only the decision
-    is released (`permutation_decision`). No studentising: a private spread would take budget and the exact level does
-    not need it. Samples of one mean but different spread are not covered by the null.
+    The statistic is proportional to the difference of the two means. A noisy permutation test decides whether it is
+    large. The level is exact for values of any distribution. Only the decision is released. Two samples with the same
+    mean but a different spread do not satisfy the null hypothesis, so the level does not hold for them.
 
     Parameters
     ----------
@@ -165,6 +166,13 @@ def two_sample(
     -------
     TestResult
         Decision only: the p-value is alpha or 1.
+
+    Notes
+    -----
+    The statistic is `n (sum of x) - n_x (sum of all) = n_x n_y (mean of x - mean of y)` in whole numbers.
+    Sensitivity (derived): a value of x that moves by d moves it by `n_y d`, a value of y by `n_x d`; so by at
+    most `max(n_x, n_y)` ranges. See `permutation_decision`. No studentising: a private spread would take budget
+    and the exact level does not need it.
 
     Examples
     --------
@@ -217,13 +225,12 @@ def one_sample(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether values are symmetric about `center`, against another mean.
+    """Test privately whether values are symmetric about `center`, with power against another mean.
 
-    The statistic is the sum of `x - center`, clipped to `half_range` on either side. Sensitivity (derived): one term
-    moves by at most `2 half_range`. Rearrangements flip signs with fair coins, under which a distribution that is
-    symmetric about the centre does not change; the level is exact (`permutation_decision`). For pairs, give their
-    differences. A test of a mean alone, with no symmetry and no normal distribution, has no exact level, and none is
-    offered.
+    The statistic is the sum of `x - center`, where each term is clipped to `half_range` on either side. A noisy
+    permutation test, which flips the signs of the terms at random, decides whether it is large. The level is exact for
+    any symmetric distribution. For pairs, give their differences. There is no test here of the mean alone, without
+    symmetry, because without a normal distribution it would have no exact level.
 
     Parameters
     ----------
@@ -248,6 +255,11 @@ def one_sample(
     -------
     TestResult
         Decision only: the p-value is alpha or 1.
+
+    Notes
+    -----
+    Sensitivity (derived): one term moves by at most `2 half_range`. Rearrangements flip signs with fair coins,
+    under which a distribution that is symmetric about the centre does not change (`permutation_decision`).
 
     Examples
     --------
@@ -293,7 +305,7 @@ def _side(alternative: Alternative) -> Callable[[Any], Any]:
 
 def _enough_room(n: int) -> None:
     if n > LARGEST_PERMUTED_N:
-        raise InvalidParameter(f"at most {LARGEST_PERMUTED_N} records are taken, got {n}")
+        raise InvalidParameter(f"there must be at most {LARGEST_PERMUTED_N} records, got {n}")
 
 
 __all__ = ["one_sample", "two_sample"]

@@ -39,7 +39,8 @@ _STEPS = 24  # numbers of groups that the planner tries
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """The plan of a Test of Tests. It depends on n and on what is looked for, never on the records.
+    """The plan of a Test of Tests. It depends on the number of records and on the effect to find, never on the
+    records.
 
     Attributes
     ----------
@@ -85,11 +86,11 @@ class GroupPlan:
 
     @property
     def group_size(self) -> int:
-        """Records in the smallest group."""
+        """The number of records in the smallest group."""
         return self.n // self.groups
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; None where nothing was planned."""
+        """Return plain data. Numbers that were not planned are None."""
         return {name: None if value != value else value for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
@@ -111,10 +112,9 @@ def plan_groups(
     target: float = 0.8,
     smallest_group: int = 10,
 ) -> GroupPlan:
-    """Choose the number of groups and the level in each before the data (Kazan, Shi, Groce and Bray 2023).
+    """Choose, before the data are seen, the number of groups of a Test of Tests and the level in each group.
 
-    For each pair the power of the whole is exact: `sum_x Bin(x; m, beta) phi(x)`, where `beta` is the power of the
-    public test in one group and `phi` the most powerful private test of `Bin(m, group_alpha)`. The best pair is taken.
+    The pair of numbers with the largest power is chosen. The power is computed exactly.
 
     Parameters
     ----------
@@ -137,6 +137,12 @@ def plan_groups(
     -------
     GroupPlan
         Time: about 0.2 s.
+
+    Notes
+    -----
+    Kazan, Shi, Groce and Bray 2023. For each pair the power of the whole is `sum_x Bin(x; m, beta) phi(x)`, where
+    `beta` is the power of the public test in one group and `phi` the most powerful private test of `Bin(m,
+    group_alpha)`.
 
     Examples
     --------
@@ -180,10 +186,11 @@ def plan_groups(
 def whole_power(
     groups: int, group_alpha: float, group_power: float, *, epsilon: Rational, delta: Rational = 0, alpha: float = 0.05
 ) -> float:
-    """Exact power of a Test of Tests whose public test rejects in each group with probability `group_power`.
+    """Return the exact power of a Test of Tests whose public test rejects in each group with probability
+    `group_power`.
 
-    With `group_power` equal to the true level in a group it is the true level of the whole: see what an approximate
-    public test does to it.
+    If `group_power` is the true level of the public test in a group, the result is the true level of the Test of Tests.
+    Use this to see the effect of a public test whose level is only approximate.
 
     Examples
     --------
@@ -207,7 +214,8 @@ def _smallest_effect(
         high *= 2
         if high > 1e4:
             raise InvalidParameter(
-                f"target must be reachable: {target:g} is not, at any effect, with so few records and this epsilon"
+                f"no effect reaches the target {target:g} with so few records and this epsilon; give a smaller "
+                "target, more records or a larger epsilon"
             )
     low = high / 2
     while high - low > 1e-3 * high:
@@ -252,13 +260,12 @@ def any_test(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Run any public test privately (Kazan, Shi, Groce and Bray 2023).
+    """Make any public test private, by running it in many groups of the records (Kazan, Shi, Groce and Bray 2023).
 
-    The records are dealt into `groups` groups without looking at them. The public test runs in each; `R` counts the
-    p-values of at most `group_alpha`. One replaced record changes one group, so R moves by at most one, whatever the
-    test does. Under the null each group rejects with probability at most `group_alpha`, independently, so R is at most
-    `Bin(groups, group_alpha)` in distribution; the best private test of that proportion, against larger ones, ends it
-    (`binomial_test`). Its power grows with the proportion, so a conservative public test keeps the level.
+    The records are divided at random into `groups` groups, and the public test runs in each. `R` is the number of
+    groups with a p-value of at most `group_alpha`. A private binomial test then decides whether `R` is larger than
+    chance would make it. Replacing one record changes one group, so `R` changes by at most one, whatever the public
+    test does. A conservative public test keeps the level.
 
     Parameters
     ----------
@@ -294,6 +301,12 @@ def any_test(
     TestResult
         The statistic is the noisy number of rejections.
 
+    Notes
+    -----
+    Under the null each group rejects with probability at most `group_alpha`, independently, so R is at most
+    `Bin(groups, group_alpha)` in distribution; the best private test of that proportion, against larger ones,
+    ends it (`binomial_test`). Its power grows with the proportion.
+
     Examples
     --------
     >>> from scipy import stats
@@ -307,7 +320,7 @@ def any_test(
     'exact'
     """
     if not callable(test):
-        raise InvalidParameter(f"test must be callable, got a {type(test).__name__}")
+        raise InvalidParameter(f"test must be a function, got a {type(test).__name__}")
     arguments.choice("group_level", group_level, ("exact", "asymptotic"))
     sizes = _sizes(samples, paired)
     stream = generator(rng)
@@ -356,21 +369,23 @@ def _plan(
 ) -> GroupPlan:
     if plan is not None:
         if not isinstance(plan, GroupPlan):
-            raise InvalidParameter(f"plan must be what plan_groups gives, got a {type(plan).__name__}")
+            raise InvalidParameter(f"plan must be what plan_groups returned, got a {type(plan).__name__}")
         if epsilon is not None or delta != 0 or any(given is not None for given in (alpha, groups, group_alpha)):
             raise InvalidParameter(
-                "epsilon, delta, alpha, groups and group_alpha are those of the plan: do not give them again"
+                "epsilon, delta, alpha, groups and group_alpha must be left out with a plan, which already has them"
             )
         if plan.groups > n:
             raise InvalidParameter(
-                f"plan must have at most one group per record, got {plan.groups} groups for {n} records"
+                f"plan must have at most one group for each record, got {plan.groups} groups for {n} records"
             )
         return plan if plan.n == n else replace(plan, n=n)
     if epsilon is None:
-        raise InvalidParameter("epsilon must be given, or a plan")
+        raise InvalidParameter("epsilon or a plan must be given")
     alpha = 0.05 if alpha is None else arguments.probability("alpha", alpha)
     if (groups is None) != (group_alpha is None):
-        raise InvalidParameter("groups and group_alpha must be given together, or neither for a plan")
+        raise InvalidParameter(
+            "groups and group_alpha must be given together; leave both out to let a plan choose them"
+        )
     if groups is None or group_alpha is None:
         return plan_groups(n, epsilon=epsilon, delta=delta, alpha=alpha)
     groups = arguments.whole("groups", groups, at_least=1, at_most=min(n, MOST_GROUPS))
@@ -389,9 +404,9 @@ def _sizes(samples: Sequence[Any], paired: bool) -> list[int]:
             raise InvalidParameter(f"samples must be arrays, lists or data frames, got a {type(sample).__name__}")
         sizes.append(len(sample))
     if min(sizes) < 1:
-        raise InvalidParameter("samples must hold at least one record each")
+        raise InvalidParameter("each of the samples must have at least one record")
     if paired and len(set(sizes)) > 1:
-        raise InvalidParameter(f"samples must have the same length where they are paired, got {sizes}")
+        raise InvalidParameter(f"paired samples must have the same length, got the lengths {sizes}")
     return sizes
 
 
@@ -424,10 +439,12 @@ def _rejects(test: PublicTest, parts: list[Any], level: float) -> bool:
 
 def _try(test: PublicTest, example: Sequence[Any], count: int) -> None:
     if len(example) != count:
-        raise InvalidParameter(f"example must hold one public sample for each of the {count}, got {len(example)}")
+        raise InvalidParameter(
+            f"example must have one public sample for each of the {count} samples, got {len(example)}"
+        )
     try:
         p = _p_value(test(*example))
     except Exception as error:
-        raise InvalidParameter(f"test must give a p-value on the example, and it raised {error!r}") from error
+        raise InvalidParameter(f"test must return a p-value for the example, but it raised {error!r}") from error
     if not 0 <= p <= 1:
-        raise InvalidParameter(f"test must give a p-value in [0, 1] on the example, got {p:g}")
+        raise InvalidParameter(f"test must return a p-value in [0, 1] for the example, but it returned {p:g}")

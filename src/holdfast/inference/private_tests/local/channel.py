@@ -208,7 +208,7 @@ class NoisyCellsChannel(Channel):
 
 
 def channel_of(randomizer: Any) -> Channel:
-    """Return the channel of a randomizer.
+    """Return the channel of a randomizer: the distribution of the sum of its answers.
 
     Examples
     --------
@@ -228,7 +228,9 @@ def channel_of(randomizer: Any) -> Channel:
 def make_randomizer(
     kind: str, categories: int, *, epsilon: Rational | None = None, rho: Rational | None = None
 ) -> Randomizer:
-    """Return a randomizer by its name: "randomized-response", "bit-flip", "laplace" (epsilon) or "gaussian" (rho).
+    """Return the randomizer with the given name.
+
+    "randomized-response", "bit-flip" and "laplace" need epsilon, and "gaussian" needs rho.
 
     Examples
     --------
@@ -237,15 +239,15 @@ def make_randomizer(
     >>> make_randomizer("gaussian", 4, epsilon=1)
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: a gaussian randomizer is made with rho, and only with it: its promise is zCDP
+    holdfast.errors.InvalidParameter: a gaussian randomizer needs rho and no epsilon, because its guarantee is zCDP
     """
     arguments.choice("kind", kind, KINDS)
     if kind == "gaussian":
         if rho is None or epsilon is not None:
-            raise InvalidParameter("a gaussian randomizer is made with rho, and only with it: its promise is zCDP")
+            raise InvalidParameter("a gaussian randomizer needs rho and no epsilon, because its guarantee is zCDP")
         return OneHotGaussian(categories, rho)
     if epsilon is None or rho is not None:
-        raise InvalidParameter(f"a {kind} randomizer is made with epsilon, and only with it")
+        raise InvalidParameter(f"a {kind} randomizer needs epsilon and no rho")
     if kind == "laplace":
         return OneHotLaplace(categories, epsilon)
     return RandomizedResponse(categories, epsilon) if kind == "randomized-response" else BitFlip(categories, epsilon)

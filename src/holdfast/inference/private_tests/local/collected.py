@@ -24,7 +24,8 @@ _BLOCK = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """The sum of the answers of `n` people, over `d` categories or over the `r c` pairs of a table.
+    """The sum of the randomized answers of `n` people, for each of `d` categories or for each of the `r c` pairs of
+    a table.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class Collected:
         try:
             sums = np.array(self.sums, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InvalidParameter("sums must be numbers, one per category") from None
+            raise InvalidParameter("sums must be numbers, one for each category") from None
         if sums.ndim not in (1, 2) or sums.size != channel.cells:
             raise InvalidParameter(
                 f"sums must have one entry per category of the randomizer, {channel.cells} in all, got {sums.size}"
@@ -64,34 +65,38 @@ class Collected:
             if np.any(sums < 0) or np.any(sums > n) or np.any(sums != np.floor(sums)):
                 raise InvalidParameter(f"sums must be whole numbers from 0 to n = {n} for {channel.name}")
             if isinstance(self.randomizer, RandomizedResponse) and sums.sum() != n:
-                raise InvalidParameter(f"sums must add up to n = {n} for randomized response: one answer per person")
+                raise InvalidParameter(
+                    f"sums must add up to n = {n} for randomized response, because each person gives one answer"
+                )
         sums.setflags(write=False)
         object.__setattr__(self, "sums", sums)
         object.__setattr__(self, "n", n)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """`(d,)`, or `(r, c)` for pairs."""
+        """The shape of the sums: `(d,)`, or `(r, c)` for pairs."""
         return tuple(self.sums.shape)
 
     @property
     def cost(self) -> Cost:
-        """What each person spent on their answer."""
+        """The privacy cost for each person."""
         return self.randomizer.cost
 
     @cached_property
     def channel(self) -> Channel:
-        """The distribution of the sums."""
+        """The distribution of the sums, given the true counts."""
         return channel_of(self.randomizer)
 
     @property
     def proportions(self) -> NDArray[np.float64]:
-        """Unbiased estimates of the proportions of the categories; they may leave [0, 1]."""
+        """Unbiased estimates of the proportions of the categories. Noise can make an estimate negative or larger
+        than 1.
+        """
         return self.channel.debiased(self.sums, self.n) / self.n
 
 
 def received(answers: Any, randomizer: Randomizer, *, shape: tuple[int, int] | None = None) -> Collected:
-    """Sum the answers as they arrived.
+    """Add up the randomized answers as they were received.
 
     Parameters
     ----------
@@ -127,10 +132,10 @@ def collect(
     other: Hashable = None,
     source: Source | None = None,
 ) -> Collected:
-    """Run the randomizer on every value of a column and sum the answers: the whole local model in one call.
+    """Randomize every value of a column and add up the answers. This does all of local privacy in one call.
 
-    Where the values lie together in one place already, as here, central tests have far more power for the same epsilon;
-    this is for studies, and for a service that randomizes on behalf of its clients as values pass through.
+    If the values are already in one place, as here, central tests have far more power for the same epsilon. So use this
+    for studies, or in a service that randomizes values for its clients as they arrive.
 
     Parameters
     ----------
@@ -167,7 +172,7 @@ def collect_pairs(
     other_column: Hashable = None,
     source: Source | None = None,
 ) -> Collected:
-    """Run the randomizer on every pair of values of two columns: a pair is one of `r c` categories.
+    """Randomize every pair of values of two columns and add up the answers. A pair is one of `r c` categories.
 
     Parameters
     ----------
@@ -195,7 +200,7 @@ def collect_pairs(
     first = codes(rows, row_categories, "rows", other=other_row)
     second = codes(columns, column_categories, "columns", other=other_column)
     if first.shape != second.shape:
-        raise InvalidParameter("rows and columns must have the same length: one pair per person")
+        raise InvalidParameter("rows and columns must have the same length, one pair for each person")
     return _release(first * c + second, randomizer, (r, c), source)
 
 

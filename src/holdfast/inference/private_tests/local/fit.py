@@ -124,13 +124,9 @@ def general(
 ) -> TestResult:
     """Test from randomized answers whether the categories of `n` people follow some distribution of a model.
 
-    Randomized response: minimise `n sum (h/n - pc(theta))^2 / pc(phi)` and compare
-    `sum (h - n pc(theta))^2 / (n pc(theta))` with chi-square of `d - 1 - s` degrees (Algorithm 19, Theorem 8.2.8; the
-    square and "minimise" are missing in print). Bit flipping and noise: the projected statistic of Algorithm 15 on
-    debiased counts, with the variance of the sum (derived and reviewed; the composite bit-flip test).
-
-    The fit keeps sums of one and drops the signs of the parameters, which the printed search keeps: see `fit` and the
-    errata.
+    For randomized response the statistic compares the answers with the best fitting distribution of the model; its
+    limit is chi-square with `d - 1 - s` degrees of freedom, for `d` categories and `s` parameters. For bit flipping and
+    for noise it is the projected statistic of the debiased counts.
 
     Parameters
     ----------
@@ -161,6 +157,16 @@ def general(
     TestResult
         Level asymptotic, or empirical for Monte Carlo. `details["estimate"]` has the fitted parameters.
 
+    Notes
+    -----
+    Randomized response: minimise `n sum (h/n - pc(theta))^2 / pc(phi)` and compare `sum (h - n pc(theta))^2 / (n
+    pc(theta))` with chi-square of `d - 1 - s` degrees (Algorithm 19, Theorem 8.2.8; the square and "minimise" are
+    missing in print). Bit flipping and noise: the projected statistic of Algorithm 15 on debiased counts, with
+    the variance of the sum (derived and reviewed; the composite bit-flip test).
+
+    The fit keeps sums of one and drops the signs of the parameters, which the printed search keeps: see `fit` and the
+    errata.
+
     Examples
     --------
     >>> from holdfast.inference.private_tests.local import Collected
@@ -176,7 +182,8 @@ def general(
         raise InvalidParameter(f"model must be a null model, got a {type(model).__name__}")
     if model.groups != 1 or model.cells != collected.sums.size:
         raise InvalidParameter(
-            f"model must be of one group over {collected.sums.size} categories, got {model.groups} over {model.cells}"
+            f"model must be for one group and {collected.sums.size} categories, got {model.groups} groups and "
+            f"{model.cells} categories"
         )
     level = arguments.probability("alpha", alpha)
     arguments.choice("denominator", denominator, ("fitted", "first"))
@@ -187,7 +194,9 @@ def general(
     stream = generator(rng)
     degrees = model.cells - 1 - model.parameters
     if degrees < 1:
-        raise InvalidParameter(f"{model.name} leaves no degree of freedom, because every histogram fits it")
+        raise InvalidParameter(
+            f"{model.name} leaves no degree of freedom, because every histogram fits it, so there is nothing to test"
+        )
     channel, n = collected.channel, collected.n
     name = f"local minimum chi-square ({channel.name})"
     fitted = fit(collected.sums.ravel(), n, channel, model)
@@ -226,10 +235,10 @@ def independence(
     minimum_expected: float = TINY,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test independence of two variables from randomized answers about the pair, one of `r c` categories.
+    """Test the independence of two variables from randomized answers about the pair, which is one of `r c`
+    categories.
 
-    Both variables are hidden by one randomizer. Where people randomize the two variables one by one, see
-    `separate_independence`.
+    One randomizer hides both variables. If people randomize the two variables one by one, use `separate_independence`.
 
     Parameters
     ----------
@@ -256,7 +265,7 @@ def independence(
     """
     collected = as_collected(answers, randomizer, shape)
     if len(collected.shape) != 2 or min(collected.shape) < 2:
-        raise InvalidParameter("independence needs answers about pairs: give shape=(r, c), at least 2 by 2")
+        raise InvalidParameter("independence needs answers about pairs; give shape=(r, c), at least 2 by 2")
     return general(
         collected,
         Independence(*collected.shape),
@@ -272,7 +281,9 @@ def independence(
 def general_batch(
     sums: Any, n: int, model: Model, randomizer: Randomizer, *, alpha: float = 0.05, denominator: Denominator = "fitted"
 ) -> Any:
-    """Whether the asymptotic test rejects, for each row of `sums` (trials, d); for simulations of level and power.
+    """Return for each row of `sums` whether the asymptotic test rejects. Use it to simulate level and power.
+
+    `sums` has the shape (trials, d).
 
     Examples
     --------
@@ -300,13 +311,11 @@ def separate_independence(
     alpha: float = 0.05,
     minimum_expected: float = 5.0,
 ) -> TestResult:
-    """Test independence of two variables that each person randomized one by one, with randomized response.
+    """Test the independence of two variables that each person randomized one by one, with randomized response.
 
-    Randomizing the two by themselves maps a distribution `p` of pairs to `A p B'` with invertible `A` and `B`. So the
-    answers are independent exactly when the variables are, and Pearson's test of the table of answers has the level
-    that it has anywhere (derived; no hidden parameters are fitted). It is the test for answers that were collected one
-    by one. Where one can choose, compare `separate_noncentrality` with `independence_noncentrality` of a randomized
-    pair.
+    The randomized answers are independent exactly when the variables are. Therefore Pearson's test of the table of
+    answers has its usual level. Use this test for answers that were collected one by one. If you can still choose,
+    compare `separate_noncentrality` with the `independence_noncentrality` of a randomized pair.
 
     Parameters
     ----------
@@ -323,6 +332,11 @@ def separate_independence(
     -------
     TestResult
         Cost: the sum of the two epsilons. Level asymptotic, `(r - 1)(c - 1)` degrees.
+
+    Notes
+    -----
+    Randomizing the two by themselves maps a distribution `p` of pairs to `A p B'` with invertible `A` and `B`
+    (derived; no hidden parameters are fitted).
 
     Examples
     --------
@@ -358,11 +372,14 @@ def separate_independence(
 
 
 def separate_noncentrality(row_randomizer: RandomizedResponse, column_randomizer: RandomizedResponse, p: Any) -> float:
-    """Return what one person adds to the noncentrality of `separate_independence` when pairs follow the table `p`.
+    """Return what one person adds to the noncentrality of `separate_independence` if pairs follow the table `p`.
 
-    `(k1 k2)^2 sum D_ij^2 / (a_i b_j)` with the contrasts `k`, the margins `a` and `b` of the answers, and
-    `D = p - rows columns'`. Derived: the answers' table is `A p B'`, and `A D B' = k1 k2 D` where rows and columns of D
-    sum to zero.
+    It is `(k1 k2)^2 sum D_ij^2 / (a_i b_j)`, where `k1` and `k2` are the contrasts of the randomizers, `a` and `b` the
+    margins of the answers, and `D = p - rows columns'` the difference of `p` from the product of its margins.
+
+    Notes
+    -----
+    Derived: the answers' table is `A p B'`, and `A D B' = k1 k2 D` where rows and columns of D sum to zero.
 
     Examples
     --------
@@ -388,7 +405,7 @@ def _table(
         column_randomizer.estimate(answers[1])
         first, second = np.asarray(answers[0]), np.asarray(answers[1])
         if first.shape != second.shape:
-            raise InvalidParameter("answers must be two arrays of the same length: two answers per person")
+            raise InvalidParameter("answers must be two arrays of the same length, two answers for each person")
         return np.bincount(first * c + second, minlength=r * c).reshape(r, c)
     counts = table(answers).values
     if counts.shape != (r, c):

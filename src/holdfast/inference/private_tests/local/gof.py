@@ -39,12 +39,11 @@ def gof(
     minimum_expected: float = TINY,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test from randomized answers whether the categories of `n` people follow `p0`.
+    """Test from randomized answers whether the categories of `n` people follow the probabilities `p0`.
 
-    Randomized response: Pearson's statistic of the answers against `pc = (e^epsilon p0 + 1 - p0)/(e^epsilon + d - 1)`
-    (Algorithm 18, LocalGOF). Bit flipping: `T_FC` (Theorem 8.2.11), computed as the projected statistic of the debiased
-    counts, which it equals (derived and reviewed). Noise on one-hot rows: the projected statistic with the variance of
-    the sum (section 8.2). Each tends to chi-square with d - 1 degrees.
+    For randomized response the statistic is Pearson's statistic of the answers. For bit flipping and for noise it is
+    the projected statistic of the debiased counts. In the limit each has a chi-square distribution with d - 1 degrees
+    of freedom.
 
     Parameters
     ----------
@@ -74,6 +73,11 @@ def gof(
 
     Notes
     -----
+    Randomized response: Pearson's statistic of the answers against `pc = (e^epsilon p0 + 1 - p0)/(e^epsilon + d -
+    1)` (Algorithm 18, LocalGOF). Bit flipping: `T_FC` (Theorem 8.2.11), computed as the projected statistic of
+    the debiased counts, which it equals (derived and reviewed). Noise on one-hot rows: the projected statistic
+    with the variance of the sum (section 8.2).
+
     With Laplace noise the chi-square limit holds in the local model, where each cell has a sum of n noises, and not in
     the central one. Time: O(d); Monte Carlo `m` multinomials.
 
@@ -129,7 +133,9 @@ def gof_batch(
     *,
     alpha: float = 0.05,
 ) -> NDArray[np.bool_]:
-    """Whether the asymptotic test rejects, for each row of `sums` (trials, d); for simulations of level and power.
+    """Return for each row of `sums` whether the asymptotic test rejects. Use it to simulate level and power.
+
+    `sums` has the shape (trials, d).
 
     Examples
     --------
@@ -145,7 +151,11 @@ def gof_batch(
 
 
 def simulate_sums(n: int, p: Any, randomizer: Randomizer, trials: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """`trials` sums of the answers of `n` people with categories from `p`; drawn as sums, so O(d) each, whatever n.
+    """Return `trials` simulated sums of the answers of `n` people whose categories follow the probabilities `p`.
+
+    Notes
+    -----
+    They are drawn as sums, so in time O(d) each, whatever n.
 
     Examples
     --------
@@ -163,15 +173,20 @@ def as_collected(answers: Any, randomizer: Randomizer | None, shape: tuple[int, 
     """Answers of any allowed kind as sums."""
     if isinstance(answers, Collected):
         if randomizer is not None and randomizer != answers.randomizer:
-            raise InvalidParameter("the answers bring their own randomizer; it is not the one given")
+            raise InvalidParameter(
+                "the answers were made with another randomizer than the one given; leave randomizer out"
+            )
         if shape is None or answers.shape == tuple(shape):
             return answers
         if len(answers.shape) == 2:
-            raise InvalidParameter(f"the answers bring their own shape, {answers.shape}, and {tuple(shape)} is another")
+            raise InvalidParameter(
+                f"the answers have the shape {answers.shape}, but the shape {tuple(shape)} was given; leave shape out"
+            )
         return Collected(shaped(answers.sums, shape), answers.n, answers.randomizer)
     if randomizer is None:
         raise InvalidParameter(
-            "randomizer must be the one that each person used; without it the answers cannot be interpreted"
+            "randomizer was not given; give the one that each person used, because without it the answers cannot be "
+            "interpreted"
         )
     return received(answers, randomizer, shape=shape)
 

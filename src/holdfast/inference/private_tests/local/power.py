@@ -38,11 +38,15 @@ Array = NDArray[np.float64]
 
 
 def noncentrality(randomizer: Randomizer, p0: Any, p1: Any) -> float:
-    """Return what one person adds to the noncentrality of `gof` when the truth is `p1`; multiply by n.
+    """Return what one person adds to the noncentrality of `gof` if the true probabilities are `p1`.
 
-    Randomized response: `contrast^2 sum delta^2/pc0` (Theorem 8.2.6, printed). The others:
-    `delta' Pi (Diag(p0) - p0 p0' + c I)^-1 Pi delta` with `c = 1/rho`, `8/epsilon^2`, or `a/(a - 1)^2` for bits
-    (Theorem 7.2.10 with local noise, printed; bits derived and reviewed).
+    Multiply the result by n to get the noncentrality of the whole test.
+
+    Notes
+    -----
+    Randomized response: `contrast^2 sum delta^2/pc0` (Theorem 8.2.6, printed). The others: `delta' Pi (Diag(p0) -
+    p0 p0' + c I)^-1 Pi delta` with `c = 1/rho`, `8/epsilon^2`, or `a/(a - 1)^2` for bits (Theorem 7.2.10 with
+    local noise, printed; bits derived and reviewed).
 
     Examples
     --------
@@ -62,11 +66,13 @@ def noncentrality(randomizer: Randomizer, p0: Any, p1: Any) -> float:
 
 
 def model_noncentrality(randomizer: Randomizer, model: NullModel, p1: Any) -> float:
-    """Return what one person adds to the noncentrality of `general` when the truth is `p1`.
+    """Return what one person adds to the noncentrality of `general` if the true probabilities are `p1`.
 
-    `delta' (N - N J (J'NJ)^-1 J'N) delta` with N the inverse covariance per person, J the Jacobian along the model, and
-    `delta` the difference of `p1` to the distribution of the model that its first estimate gives: for independence, the
-    one with the same margins (section 3 of the specification, derived and reviewed).
+    Notes
+    -----
+    `delta' (N - N J (J'NJ)^-1 J'N) delta` with N the inverse covariance per person, J the Jacobian along the
+    model, and `delta` the difference of `p1` to the distribution of the model that its first estimate gives: for
+    independence, the one with the same margins (section 3 of the specification, derived and reviewed).
 
     Examples
     --------
@@ -81,7 +87,7 @@ def model_noncentrality(randomizer: Randomizer, model: NullModel, p1: Any) -> fl
 
 
 def independence_noncentrality(randomizer: Randomizer, p: Any) -> float:
-    """Return what one person adds to the noncentrality of `independence` when pairs follow the table `p`.
+    """Return what one person adds to the noncentrality of `independence` if pairs follow the table `p`.
 
     Examples
     --------
@@ -103,7 +109,8 @@ def power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """Return the chance that `gof` rejects `p0` when `n` people answer and the truth is `p1`, in the limit.
+    """Return the probability, in the limit of many people, that `gof` rejects `p0` if the true probabilities are
+    `p1`.
 
     Parameters
     ----------
@@ -144,7 +151,10 @@ def model_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """Return the chance that `general` rejects the model when `n` people answer and the truth is `p1`; else as `power`.
+    """Return the probability that `general` rejects the model if `n` people answer and the true probabilities are
+    `p1`.
+
+    Everything else is as in `power`.
 
     Examples
     --------
@@ -166,7 +176,9 @@ def independence_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """The chance that `independence` rejects when `n` people answer and their pairs follow the table `p`; as `power`.
+    """Return the probability that `independence` rejects if `n` people answer and their pairs follow the table `p`.
+
+    Everything else is as in `power`.
 
     Examples
     --------
@@ -188,7 +200,9 @@ def probability_table(p: Any) -> Array:
         raise InvalidParameter(f"p must be a table of at least 2 by 2 probabilities, got shape {table.shape}")
     law = distribution("p", table).reshape(table.shape)
     if min(law.sum(axis=0).min(), law.sum(axis=1).min()) <= 0:
-        raise InvalidParameter("p must have positive margins: nothing can be tested with an empty row or column")
+        raise InvalidParameter(
+            "every row and column of p must have a sum above 0, because an empty one leaves nothing to test"
+        )
     return law
 
 
@@ -199,8 +213,8 @@ def _form(channel: Channel, model: NullModel, truth: Array, at: At) -> tuple[Qua
         raise InvalidParameter("model must be a null model of one group")
     if not model.cells == channel.cells == truth.size:
         raise InvalidParameter(
-            f"model, randomizer and p1 must have one number of categories, got {model.cells}, {channel.cells} and "
-            f"{truth.size}"
+            f"model, randomizer and p1 must have the same number of categories, got {model.cells}, {channel.cells} "
+            f"and {truth.size}"
         )
     theta = model.start(truth[None, :])
     null = model.probabilities(theta)
@@ -275,7 +289,7 @@ class Ranking:
 def which_randomizer(
     categories: int, epsilon: Rational, *, promise: Promise = "pure", p0: Any = None, delta: Any = None
 ) -> Ranking:
-    """Rank the randomizers for a goodness-of-fit test with `d` categories.
+    """Rank the randomizers by their power in a goodness-of-fit test with `d` categories.
 
     Parameters
     ----------
@@ -324,7 +338,8 @@ def which_randomizer(
 def winners(
     categories: Sequence[int], epsilons: Sequence[float], *, promise: Promise = "pure"
 ) -> dict[float, tuple[str, ...]]:
-    """Return the winner at a uniform null for each epsilon and each number of categories; see `which_randomizer`.
+    """Return the best randomizer at a uniform null, for each epsilon and each number of categories; see
+    `which_randomizer`.
 
     Examples
     --------
@@ -347,12 +362,17 @@ class Crossovers:
 
 
 def crossovers(epsilon: Rational) -> Crossovers:
-    """Return where randomized response stops winning, in closed form; uniform null, large n (derived and reviewed).
+    """Return, for a uniform null and large n, the number of categories `d` from which randomized response is not the
+    best.
 
-    Against bit flipping `d < e^(3 epsilon/2) + e^(epsilon/2) + 2`; against Laplace noise
-    `d < 8 (e^epsilon - 1)^2/epsilon^2 - 2 (e^epsilon - 1)`; against Gaussian noise with `rho = epsilon^2/2`, a weaker
-    promise, the same with 2 instead of 8. Bit flipping always beats Laplace noise, and Gaussian noise only for epsilon
-    above 5.966.
+    Randomized response is better than bit flipping for `d < e^(3 epsilon/2) + e^(epsilon/2) + 2`. It is better than
+    Laplace noise for `d < 8 (e^epsilon - 1)^2/epsilon^2 - 2 (e^epsilon - 1)`. For Gaussian noise with `rho =
+    epsilon^2/2`, whose privacy guarantee is weaker, the 8 in this formula is replaced by 2. Bit flipping is always
+    better than Laplace noise. It is better than Gaussian noise only for epsilon above 5.966.
+
+    Notes
+    -----
+    Derived and reviewed.
 
     Examples
     --------
@@ -361,7 +381,7 @@ def crossovers(epsilon: Rational) -> Crossovers:
     """
     x = float(rational("epsilon", epsilon, above=0))
     if x > 400:
-        raise InvalidParameter(f"epsilon must be a number in (0, 400], got {x:g}: the crossovers overflow")
+        raise InvalidParameter(f"epsilon must be a number in (0, 400], got {x:g}: the formulas overflow above 400")
     grown = math.expm1(x)
     ratio = (grown / x) ** 2
     return Crossovers(math.exp(1.5 * x) + math.exp(0.5 * x) + 2, 2 * ratio - 2 * grown, 8 * ratio - 2 * grown)
@@ -386,7 +406,7 @@ def _direction(delta: Any, d: int) -> NDArray[np.float64]:
     if vector.size != d:
         raise InvalidParameter(f"delta must have one entry per category, {d} in all, got {vector.size}")
     if abs(float(vector.sum())) > 1e-9 or not np.any(vector):
-        raise InvalidParameter("delta must sum to zero and not be zero")
+        raise InvalidParameter("delta must sum to zero, and it must have an entry that is not zero")
     return vector
 
 
@@ -402,10 +422,9 @@ def local_gof_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """Return the probability that `local.gof` rejects `p0` when `n` people answer and their categories follow `p1`.
+    """Return the probability that `local.gof` rejects `p0` if `n` people answer and their categories follow `p1`.
 
-    Noncentralities of Theorem 8.2.6 (randomized response) and 7.2.10 with local noise; see `local.power`. With
-    `at="alternative"` the covariance of the answers is taken at `p1` (derived here, as in `gof_power`).
+    With `at="alternative"` the covariance of the answers is computed at `p1`.
 
     Parameters
     ----------
@@ -419,6 +438,11 @@ def local_gof_power(
         "randomized-response", "bit-flip", "laplace" or "gaussian"; None takes the best for d and epsilon.
     alpha, m, at
         As in `gof_power`. `m` counts where the test is Monte Carlo, that is for Laplace noise.
+
+    Notes
+    -----
+    Noncentralities of Theorem 8.2.6 (randomized response) and 7.2.10 with local noise; see `local.power`.
+    `at="alternative"` is derived here, as in `gof_power`.
 
     Examples
     --------
@@ -441,7 +465,9 @@ def local_independence_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """The probability that `local.independence` rejects when people's pairs follow the table `p`. As `local_gof_power`.
+    """Return the probability that `local.independence` rejects if the pairs of `n` people follow the table `p`.
+
+    Everything else is as in `local_gof_power`.
 
     Examples
     --------
@@ -455,7 +481,7 @@ def local_independence_power(
 
 def _randomizer(cells: int, epsilon: Any, rho: Any, randomizer: str | None) -> Randomizer:
     if (epsilon is None) == (rho is None):
-        raise InvalidParameter("give exactly one of epsilon and rho")
+        raise InvalidParameter("exactly one of epsilon and rho must be given")
     if randomizer is None:
         randomizer = "gaussian" if rho is not None else which_randomizer(cells, epsilon).winner
     return make_randomizer(randomizer, cells, epsilon=epsilon, rho=rho)
