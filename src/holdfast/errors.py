@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 class HoldfastError(Exception):
     """Base of every error that Holdfast raises on purpose.
 
-    Programs read its fields, people read its sentence. `code` is stable, sentences may change. An error of a server
-    has the same fields, and so has the problem body that the server sends.
+    The fields are for programs, and the message is for people. The field `code` stays the same in later versions, but
+    the wording of messages may change. The error that a server sends has the same fields.
 
     Parameters
     ----------
@@ -61,22 +61,24 @@ _REFUSED = re.compile(
 
 
 class InvalidParameter(HoldfastError, ValueError):
-    """A parameter is outside its range; the message names the parameter, the value and the range.
+    """A parameter has a value that is not allowed. The message gives the parameter, its value, and what is allowed.
 
-    Raised before any state changes, any budget is spent or any row is touched.
+    It is raised before anything is changed or spent, and before any row is read.
     """
 
     code = "invalid-parameter"
 
 
 class BudgetExhausted(HoldfastError):
-    """A cost does not fit into what is left. The budget stays open for smaller costs."""
+    """The cost of a question does not fit into the remaining budget. Questions with smaller costs may still be
+    answered.
+    """
 
     code = "budget-exhausted"
 
 
 class QuestionRefused(HoldfastError):
-    """The question may not be asked here, whatever it costs."""
+    """The question may not be asked of this guard or run, whatever its cost."""
 
     code = "question-refused"
 
@@ -88,28 +90,29 @@ class GuaranteeUnavailable(HoldfastError):
 
 
 class LedgerConflict(HoldfastError):
-    """An entry would make the ledger unsound or contradict what it already holds."""
+    """A new entry would contradict what the ledger already contains, or would make its guarantees invalid."""
 
     code = "ledger-conflict"
 
 
 class LedgerUnavailable(HoldfastError):
-    """The ledger could not be reached or written, so nothing was released. Ask again with the same key."""
+    """The ledger could not be reached or written to, so no answer was released. Ask again with the same idempotency
+    key.
+    """
 
     code = "ledger-unavailable"
 
 
 class SampleUnavailable(HoldfastError):
-    """The rows could not be read. Nothing was released, and the message shows nothing of what they hold.
-
-    Where a file is opened, it may name the line and the column that cannot be read.
+    """The rows could not be read, so no answer was released. The message reveals no values of the rows. If a file
+    cannot be opened, the message may give the line and the column that cannot be read.
     """
 
     code = "sample-unavailable"
 
 
 class NotInstalled(HoldfastError, ModuleNotFoundError):
-    """A package is missing that only some parts need; the message says how to install it."""
+    """A Python package that is needed here is not installed. The message says how to install it."""
 
     code = "not-installed"
 

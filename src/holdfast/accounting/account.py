@@ -77,7 +77,7 @@ class Account(Fixed):
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """Return the arguments that make this account anew, without what was spent."""
+        """Return the arguments with which this account was made. They do not include what was spent."""
 
     @abstractmethod
     def _blank(self) -> State:
@@ -122,12 +122,14 @@ class Account(Fixed):
         return InvalidParameter(text)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON, that `from_dict` reads back exactly; the totals are decimal texts."""
+        """Return the account as plain data for JSON, which `from_dict` reads back exactly. Totals are texts with
+        decimal numbers.
+        """
         return self._plain(self._state)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Read an account back from `to_dict()`; what does not fit raises `InvalidParameter`."""
+        """Make an account from the plain data that `to_dict()` returned. Other data raises `InvalidParameter`."""
         if not isinstance(plain, Mapping):
             raise InvalidParameter(
                 f"a stored {cls.role} must be a mapping as to_dict() returns it, got a {type(plain).__name__}"
@@ -140,14 +142,16 @@ class Account(Fixed):
         return kind._restored({k: v for k, v in plain.items() if k != cls.role})
 
     def copy(self) -> Self:
-        """Return an independent copy in the same state: a later spend on one is not a spend on the other."""
+        """Return an independent copy of the account in the same state. What is later spent on one of them is not spent
+        on the other.
+        """
         account = object.__new__(type(self))
         account.__dict__.update(self.__dict__)
         account._lock = threading.Lock()
         return account
 
     def to_text(self) -> str:
-        """`to_dict()` as canonical JSON; kept until something is spent."""
+        """Return `to_dict()` as canonical JSON. The text is cached until something is spent."""
         state, text = self._written
         if state is not self._state:
             state = self._state
@@ -279,7 +283,7 @@ class Joint(Account, Generic[Part]):
         return tuple(kind for kind in first.accepts if all(kind in part.accepts for part in others))
 
     def parameters(self) -> dict[str, Any]:
-        """Return the accounts that were joined, as they were given."""
+        """Return the accounts that were combined, as they were given."""
         return {self.parts_name: [{part.role: part.name} | part.parameters() for part in self._parts]}
 
     def _blank(self) -> State:

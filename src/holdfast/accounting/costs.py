@@ -110,7 +110,9 @@ def _rounded(number: float, value: Any, rounding: Callable[[Fraction], float]) -
 
 @dataclass(frozen=True)
 class Cost:
-    """Base class of all costs. Costs are frozen and can be compared; `to_dict()` is exact."""
+    """The privacy cost of one answer: the base class of all kinds of cost. Costs cannot be changed and can be compared,
+    and `to_dict()` is exact.
+    """
 
     kind: ClassVar[str] = ""
 
@@ -121,13 +123,13 @@ class Cost:
 
     @property
     def is_zero(self) -> bool:
-        """Whether every amount of this cost is 0. Orders are not amounts."""
+        """Whether all amounts of this cost are 0. The Renyi orders of a cost are not amounts."""
         values = (getattr(self, f.name) for f in fields(self) if f.name != "orders")
         return all(not any(v) if isinstance(v, tuple) else v == 0 for v in values)
 
     @staticmethod
     def from_dict(plain: dict[str, Any]) -> Cost:
-        """Read a cost back from `to_dict()`.
+        """Make a cost from the plain data that `to_dict()` returned.
 
         Examples
         --------
@@ -149,7 +151,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class PureDP(Cost):
-    """`epsilon`-differential privacy.
+    """A cost in pure differential privacy, with the given `epsilon`.
 
     Examples
     --------
@@ -170,7 +172,7 @@ class PureDP(Cost):
 
 @dataclass(frozen=True)
 class ApproxDP(Cost):
-    """`(epsilon, delta)`-differential privacy. Filters accept it; odometers need `PointwiseDP`.
+    """A cost in `(epsilon, delta)`-differential privacy. Filters accept it. Odometers need `PointwiseDP` instead.
 
     Examples
     --------
@@ -191,9 +193,10 @@ class ApproxDP(Cost):
 
 @dataclass(frozen=True)
 class PointwiseDP(Cost):
-    """On either neighbour, the privacy loss leaves `[-epsilon, epsilon]` with probability at most `delta`.
+    """A cost that bounds the privacy loss itself: for each of two neighbouring data sets, the loss lies outside
+    `[-epsilon, epsilon]` with probability at most `delta`.
 
-    Stronger than `ApproxDP`, and what an odometer needs, since it bounds the loss itself.
+    This is stronger than `ApproxDP`. An odometer needs it, because an odometer bounds the privacy loss itself.
 
     Examples
     --------
@@ -212,7 +215,7 @@ class PointwiseDP(Cost):
 
 @dataclass(frozen=True)
 class ZCDP(Cost):
-    """`rho`-zero-concentrated differential privacy.
+    """A cost in `rho`-zero-concentrated differential privacy (zCDP).
 
     Examples
     --------
@@ -232,7 +235,7 @@ class ZCDP(Cost):
 
 @dataclass(frozen=True)
 class GDP(Cost):
-    """`mu`-Gaussian differential privacy.
+    """A cost in `mu`-Gaussian differential privacy (GDP).
 
     Examples
     --------
@@ -251,7 +254,8 @@ class GDP(Cost):
 
 @dataclass(frozen=True)
 class RDP(Cost):
-    """A Rényi curve: at order `orders[i]` the divergence is at most `epsilons[i]` (nats).
+    """A cost in Rényi differential privacy (RDP) at several orders: at order `orders[i]` the divergence is at most
+    `epsilons[i]` nats.
 
     Examples
     --------
@@ -277,11 +281,12 @@ class RDP(Cost):
 
 @dataclass(frozen=True)
 class Bits(Cost):
-    """Description length: the answer is one of at most `2**bits` values, errors and refusals included.
+    """A cost as a description length: the answer is one of at most `2**bits` values, where errors and refusals count as
+    values.
 
-    Or its length in a prefix-free code that the answers before it fix: by Kraft's inequality at most `2**b` transcripts
-    have lengths that add up to at most `b`, so lengths add as logarithms of counts do. Such a length depends on the
-    answer: a filter must admit the longest one before the answer is known.
+    The cost can also be the length of the answer in a prefix-free code that the earlier answers determine. By Kraft's
+    inequality, at most `2**b` transcripts have lengths that add up to at most `b`, so such lengths add up in the same
+    way. The length depends on the answer, so a filter must admit the longest one before the answer is known.
 
     Examples
     --------

@@ -89,15 +89,14 @@ class Promise(NamedTuple):
 
 
 class Filter(Account):
-    """Base of all filters.
+    """A privacy filter: a budget that admits or refuses each cost. This is the base class of all filters.
 
-    The rule of use: ask `spend(cost)` *before* the mechanism runs, and run it only if `spend` returns. Then the whole
-    interaction has the property that `guarantee()` states, however the costs were chosen. A mechanism that fails after
-    its cost was spent stays charged.
-
-    A refused cost changes nothing, and smaller costs may still be asked for: a refused question is a round of cost 0.
-    Every call takes constant time and the filter constant memory, however many costs were spent. A spend takes
-    microseconds; a refusal may take a millisecond, because what is left may have to be searched for.
+    Call `spend(cost)` *before* a mechanism runs, and run the mechanism only if `spend` does not raise an error. Then
+    the whole interaction has the property that `guarantee()` states, however the costs were chosen. If a mechanism
+    fails after its cost was spent, the cost stays charged. A refused cost changes nothing, and smaller costs may still
+    be admitted, because a refused question counts as a round of cost 0. Each call takes constant time, and the filter
+    constant memory, however many costs were spent. Spending takes microseconds. A refusal may take a millisecond,
+    because the amount that is left may have to be searched for.
 
     Examples
     --------
@@ -112,7 +111,9 @@ class Filter(Account):
 
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """Return what holds for the whole interaction, whoever chose the costs and whenever it stops."""
+        """Return the privacy guarantee of the whole interaction. It is valid however the costs are chosen and whenever
+        the interaction stops.
+        """
 
     @abstractmethod
     def _fits(self, state: State) -> bool:
@@ -143,11 +144,13 @@ class Filter(Account):
         return None
 
     def admits(self, cost: Cost) -> bool:
-        """Whether `spend(cost)` would succeed now; changes nothing. A wrong kind of cost raises `InvalidParameter`."""
+        """Return whether `spend(cost)` would succeed now. Nothing is spent. A kind of cost that this filter does not
+        accept raises `InvalidParameter`.
+        """
         return self._fits(self._after(self._state, cost))
 
     def spend(self, cost: Cost) -> None:
-        """Charge `cost`, or raise `BudgetExhausted` and change nothing."""
+        """Charge `cost` to the budget. If it does not fit, `BudgetExhausted` is raised and nothing is charged."""
         with self._lock:
             before = self._state
             after = self._after(before, cost)
@@ -166,15 +169,18 @@ class Filter(Account):
         return ""
 
     def spent(self) -> dict[str, Any]:
-        """Return what has been spent, rounded up; a position in the ledger, not a guarantee.
+        """Return what has been spent so far, rounded up. It describes the state of the filter and is not a guarantee.
 
-        In the names of the costs where they simply add. Rules that do not add show what they compare instead: Rogers
-        and Whitehouse the sum of squared epsilons and the left side of their inequality.
+        If the costs of this filter are simply added, the result has their sums, such as `epsilon`. Filters that do not
+        add costs show the quantities that they compare with the budget: `RogersFilter` and `WhitehouseFilter` show the
+        sum of squared epsilons and the left side of their inequality.
         """
         return self._spent(self._state)
 
     def remaining(self) -> dict[str, Any]:
-        """The largest amounts that are still admitted, rounded down: each alone, and together where costs have both."""
+        """Return the largest amounts that the filter would still admit, rounded down. Amounts of different kinds of
+        cost fit one at a time; the epsilon and the delta of one cost fit together.
+        """
         return self._left(self._state)
 
     def _largest(self, state: State) -> float:
@@ -189,11 +195,12 @@ class Filter(Account):
 
 
 class BasicFilter(Tally, Filter):
-    """Admit a cost while the epsilons sum to at most `epsilon` and the deltas to at most `delta`.
+    """A filter that admits a cost if the sum of all epsilons stays at most `epsilon`, and the sum of all deltas at most
+    `delta`.
 
-    Rogers' dissertation, Theorem 5.3.7 (with "halt if the deltas exceed the budget"; the printed proof mixes two
-    letters). The interaction is `(epsilon, delta)`-DP for ordinary DP deltas; with `delta = 0` nothing is left to
-    chance. Sums are exact.
+    The source is Theorem 5.3.7 of Rogers' dissertation (with the rule "halt if the deltas exceed the budget"; the
+    printed proof mixes up two letters). The interaction is `(epsilon, delta)`-DP for ordinary DP deltas. With `delta =
+    0` the guarantee is pure DP, without a failure probability. The sums are computed exactly.
 
     Parameters
     ----------
@@ -229,11 +236,11 @@ class BasicFilter(Tally, Filter):
         self._caps = exact(self.epsilon), exact(self.delta)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the budget."""
+        """Return the arguments with which the filter was made: its budget."""
         return {"epsilon": self.epsilon, "delta": self.delta}
 
     def guarantee(self) -> Guarantee:
-        """(epsilon, delta)-DP by basic composition."""
+        """Return the (epsilon, delta)-DP guarantee by basic composition."""
         return self._stated(self.parameters())
 
     def _promise(self) -> Promise:
@@ -257,13 +264,16 @@ _COUNTED = "everything that leaves a step is counted, errors and refusals that d
 
 
 class BitsFilter(Tally, Filter):
-    """Admit a cost while the bits sum to at most `bits`: at most `2^bits` transcripts are then possible.
+    """A filter that admits a cost if the sum of all bits stays at most `bits`. Then at most `2^bits` different
+    transcripts are possible.
 
-    On every path the product of the alphabet sizes is at most `2^bits`, each size read off the past transcript, so the
-    transcript takes at most `2^bits` values. That is the condition (i) of interleaving bits with privacy in any order
-    (`transfer.interleaved`) and the description length of `max-information.description-length`. Everything that
-    leaves a step counts in its alphabet: errors, timeouts, and the decision to stop if it depends on the data. It is
-    not a privacy guarantee.
+    On every path, the product of the numbers of possible answers is at most `2^bits`, where each number is determined
+    by the transcript before it. So the transcript has at most `2^bits` values. This is condition (i) of the theorem
+    that mixes bits and privacy in any order (`transfer.interleaved`), and the description length of
+    `max-information.description-length`.
+
+    Everything that a step can reveal counts as a possible answer: errors, timeouts, and a decision to stop that depends
+    on the data. This is not a privacy guarantee.
 
     Parameters
     ----------
@@ -289,11 +299,11 @@ class BitsFilter(Tally, Filter):
         self._cap = exact(self.bits)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the budget."""
+        """Return the arguments with which the filter was made: its budget."""
         return {"bits": self.bits}
 
     def guarantee(self) -> Guarantee:
-        """At most `2^bits` possible transcripts."""
+        """Return the guarantee that at most `2^bits` transcripts are possible."""
         return Guarantee("max-information.description-length", self.parameters(), _COUNTED)
 
     def _increments(self, cost: Bits) -> tuple[Decimal, ...]:
@@ -310,12 +320,15 @@ class BitsFilter(Tally, Filter):
 
 
 class GDPFilter(Tally, Filter):
-    """Admit a cost while the squares of mu sum to at most `mu^2`: the whole interaction is then mu-GDP.
+    """A filter that admits a cost if the sum of all squared mu stays at most `mu^2`. The whole interaction is then
+    mu-GDP.
 
-    Koskela, Tobaben and Honkela 2022; Smith and Thakurta 2022. Re-derived: the answers are increments of one drifting
-    Brownian motion, read up to a time that is at most `mu^2`, so they are a post-processing of its endpoint; any
-    mu_i-GDP mechanism is a post-processing of such an increment. Nothing is lost against fixed parameters, so this is
-    the best filter when all answers are Gaussian. It covers concurrent use as f-DP does (Haney et al. 2023).
+    The sources are Koskela, Tobaben and Honkela 2022 and Smith and Thakurta 2022. The proof was derived again: any
+    mu_i-GDP mechanism is a post-processing of an increment of a Brownian motion with drift. All increments are read up
+    to a time of at most `mu^2`, so together they are a post-processing of the endpoint of that motion.
+
+    The filter admits as much as composition with costs that are fixed in advance, so it is the best filter if all
+    answers are Gaussian. Concurrent use is covered as for f-DP (Haney et al. 2023).
 
     Parameters
     ----------
@@ -354,18 +367,22 @@ class GDPFilter(Tally, Filter):
 
     @classmethod
     def from_dp(cls, epsilon: float, delta: float) -> Self:
-        """Make the filter whose interaction is `(epsilon, delta)`-DP, with the largest mu that allows; exact."""
+        """Make the filter with the largest mu for which the interaction is `(epsilon, delta)`-DP. The conversion is
+        exact.
+        """
         epsilon, delta = budget("epsilon", epsilon), budget_delta("delta", delta)
         mu = gdp_budget(epsilon, delta)
         mu = math.nextafter(mu, 0.0)  # a float is read as its shortest decimal, which may lie above it
         return cls(mu, epsilon=epsilon, delta=delta)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the budget, and the (epsilon, delta) it keeps where one was stated."""
+        """Return the arguments with which the filter was made: the budget, and the (epsilon, delta) that it keeps, if
+        that was given.
+        """
         return {"mu": self.mu} | ({} if self.epsilon is None else {"epsilon": self.epsilon, "delta": self.delta})
 
     def guarantee(self) -> Guarantee:
-        """mu-GDP; and (epsilon, delta)-DP where that was stated."""
+        """Return the mu-GDP guarantee, and the (epsilon, delta)-DP guarantee if epsilon and delta were given."""
         return self._stated(self.parameters())
 
     def _promise(self) -> Promise | None:
@@ -387,12 +404,13 @@ class GDPFilter(Tally, Filter):
 
 
 class RogersFilter(Tally, Filter):
-    """Admit a cost while drift plus deviation of the loss stay below `epsilon` (dissertation, Theorem 5.5.1).
+    """A filter that admits a cost if the drift plus the deviation of the privacy loss stays at most `epsilon` (Rogers'
+    dissertation, Theorem 5.5.1).
 
-    With `V` the sum of squared epsilons: continue while the deltas sum to at most `delta/2` and `drift + sqrt(2 (V +
-    x)(1 + log(1 + V/x)/2) log(2/delta)) <= epsilon`. The interaction is `(epsilon, delta)`-DP for ordinary deltas.
-    Any offset `x` fixed in advance is valid. `ZCDPFilter` admits about three times as much; this one is here because
-    it is the paper's.
+    Let `V` be the sum of squared epsilons. A cost is admitted if the deltas then sum to at most `delta/2` and `drift +
+    sqrt(2 (V + x)(1 + log(1 + V/x)/2) log(2/delta)) <= epsilon`. The interaction is `(epsilon, delta)`-DP for ordinary
+    deltas. The offset `x` may have any positive value that is fixed in advance. `ZCDPFilter` admits about three times
+    as much. This filter exists because it is the one in the publication.
 
     Parameters
     ----------
@@ -445,12 +463,12 @@ class RogersFilter(Tally, Filter):
             )
 
     def parameters(self) -> dict[str, Any]:
-        """Return the budget and the choice of constants."""
+        """Return the arguments with which the filter was made: the budget and the choice of constants."""
         own = {} if self._own_offset is None else {"offset": self._own_offset}
         return {"epsilon": self.epsilon, "delta": self.delta, "method": self.method} | own
 
     def guarantee(self) -> Guarantee:
-        """(epsilon, delta)-DP."""
+        """Return the (epsilon, delta)-DP guarantee."""
         stated = {"epsilon": self.epsilon, "delta": self.delta, "offset": self.offset, "method": self.method}
         return self._stated(stated)
 
@@ -479,11 +497,13 @@ class RogersFilter(Tally, Filter):
 
 
 class WhitehouseFilter(Tally, Filter):
-    """Admit a cost while `sqrt(2 V log(1/slack)) + V/2 <= epsilon`, with `V` the sum of squared epsilons.
+    """A filter that admits a cost if `sqrt(2 V log(1/slack)) + V/2` stays at most `epsilon`, where `V` is the sum of
+    squared epsilons.
 
-    Whitehouse et al. 2023, fully-adaptive composition, with `slack = delta - delta_sum`; the deltas of the costs sum to
-    at most `delta_sum`. The interaction is `(epsilon, delta)`-DP for ordinary deltas. Re-derived through zCDP, of which
-    it is the simple conversion; `ZCDPFilter.from_dp` makes the same argument with the tight one and admits more.
+    The source is Whitehouse et al. 2023, on fully adaptive composition. Here `slack = delta - delta_sum`, and the
+    deltas of the costs may sum to at most `delta_sum`. The interaction is `(epsilon, delta)`-DP for ordinary deltas.
+    The proof was derived again from zCDP, by the simple conversion of zCDP to (epsilon, delta). `ZCDPFilter.from_dp`
+    uses the tight conversion and admits more.
 
     Parameters
     ----------
@@ -517,11 +537,11 @@ class WhitehouseFilter(Tally, Filter):
         self._room = exact(self.delta_sum)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the budget and how its delta is split."""
+        """Return the arguments with which the filter was made: the budget and how its delta is split."""
         return {"epsilon": self.epsilon, "delta": self.delta, "delta_sum": self.delta_sum}
 
     def guarantee(self) -> Guarantee:
-        """(epsilon, delta)-DP."""
+        """Return the (epsilon, delta)-DP guarantee."""
         return self._stated(self.parameters())
 
     def _promise(self) -> Promise:
@@ -546,17 +566,18 @@ class WhitehouseFilter(Tally, Filter):
 
 
 class ZCDPFilter(Tally, Filter):
-    """Admit a cost while the sum of rho is at most `rho`: the whole interaction is then rho-zCDP.
+    """A filter that admits a cost if the sum of all rhos stays at most `rho`. The whole interaction is then rho-zCDP.
 
-    Feldman and Zrnic 2021 for one Renyi order; the same stopping rule serves every order at once, so the interaction
-    satisfies the whole zCDP curve and any conversion of zCDP applies to it, the tight one of Canonne, Kamath and
-    Steinke 2020 included. Proof: `exp((a-1)(L_t - a R_t))` is a supermartingale for every order `a > 1`, and whether
-    the next cost is admitted is known before it is paid.
+    Feldman and Zrnic 2021 prove this for one Renyi order. The same stopping rule is valid for all orders at once, so
+    the interaction satisfies the whole zCDP curve. Every conversion of zCDP can be applied to it, including the tight
+    one of Canonne, Kamath and Steinke 2020. Proof: `exp((a-1)(L_t - a R_t))` is a supermartingale for every order `a >
+    1`, and whether the next cost is admitted is known before it is charged.
 
-    A pure cost counts `epsilon tanh(epsilon/2)`, a Gaussian one `mu^2/2`, exactly. An approximate cost counts as its
-    epsilon, and its delta goes against `delta_sum`: the interaction is then rho-zCDP up to an event of that
-    probability. Adaptive use is covered. Interleaving interactive mechanisms is covered for costs without a delta
-    (Haney et al. 2023); with approximate costs, finish one interaction before the next begins.
+    A pure cost counts as rho = `epsilon tanh(epsilon/2)`, and a Gaussian cost as `mu^2/2`; both are exact. An
+    approximate cost counts as the pure cost of its epsilon, and its delta is charged to `delta_sum`. The interaction is
+    then rho-zCDP outside an event with probability at most `delta_sum`. The costs may be chosen adaptively. Interactive
+    mechanisms may run at the same time if their costs have no delta (Haney et al. 2023). With approximate costs, finish
+    one interaction before the next begins.
 
     Parameters
     ----------
@@ -605,7 +626,7 @@ class ZCDPFilter(Tally, Filter):
 
     @classmethod
     def from_dp(cls, epsilon: float, delta: float, *, delta_sum: float = 0.0, method: Method = "best") -> Self:
-        """Make the filter whose interaction is `(epsilon, delta)`-DP, with the largest rho that allows.
+        """Make the filter with the largest rho for which the interaction is `(epsilon, delta)`-DP.
 
         Parameters
         ----------
@@ -624,12 +645,16 @@ class ZCDPFilter(Tally, Filter):
         return cls(rho, delta_sum=delta_sum, epsilon=epsilon, delta=delta)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the budget, and the (epsilon, delta) it keeps where one was stated."""
+        """Return the arguments with which the filter was made: the budget, and the (epsilon, delta) that it keeps, if
+        that was given.
+        """
         stated = {} if self.epsilon is None else {"epsilon": self.epsilon, "delta": self.delta}
         return {"rho": self.rho, "delta_sum": self.delta_sum} | stated
 
     def guarantee(self) -> Guarantee:
-        """rho-zCDP, up to an event of probability `delta_sum`; and (epsilon, delta)-DP where that was stated."""
+        """Return the rho-zCDP guarantee (outside an event of probability `delta_sum`), and the (epsilon, delta)-DP
+        guarantee if epsilon and delta were given.
+        """
         stated = self.parameters()
         if not self.delta_sum:
             del stated["delta_sum"]
@@ -659,11 +684,12 @@ class ZCDPFilter(Tally, Filter):
 
 
 class RenyiFilter(Tally, Filter):
-    """Admit a cost while the divergences at one `order` sum to at most `epsilon`: the interaction is that RDP.
+    """A filter that admits a cost if the sum of the Renyi divergences at one `order` stays at most `epsilon`. The
+    interaction is then (order, epsilon)-RDP.
 
-    Feldman and Zrnic 2021, Theorem 3.1 as cited; re-derived: `exp((a-1)(L_t - S_t(a)))` is a supermartingale, and
-    whether the next cost is admitted is known before it is paid. The order is fixed in advance; picking the best order
-    afterwards needs `RenyiCurveFilter`.
+    The source is Theorem 3.1 of Feldman and Zrnic 2021. The proof was derived again: `exp((a-1)(L_t - S_t(a)))` is a
+    supermartingale, and whether the next cost is admitted is known before it is charged. The order must be fixed in
+    advance. To choose the best order afterwards, use `RenyiCurveFilter`.
 
     Parameters
     ----------
@@ -693,11 +719,11 @@ class RenyiFilter(Tally, Filter):
         self._cap = exact(self.epsilon)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the order and its budget."""
+        """Return the arguments with which the filter was made: the order and its budget."""
         return {"order": self.order, "epsilon": self.epsilon}
 
     def guarantee(self) -> Guarantee:
-        """(order, epsilon)-RDP."""
+        """Return the (order, epsilon)-RDP guarantee."""
         return self._stated(self.parameters())
 
     def _increments(self, cost: PureDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:
@@ -717,16 +743,16 @@ class RenyiFilter(Tally, Filter):
 
 
 class RenyiCurveFilter(Tally, Filter):
-    """Admit a cost while at some order `a` of a fixed grid the divergences sum to at most that order's cap.
+    """A filter that admits a cost if, for at least one Renyi order `a` of a fixed grid, the sum of the divergences
+    stays at most the limit of that order.
 
-    The cap is `epsilon - (log(1/delta) + log C)/(a - 1)` with `C = sum over the grid of (a-1)^(a-1)/a^a`. The
-    interaction is `(epsilon, delta)`-DP. Lecuyer 2021 prints the rule without `C`, which is not valid on every grid:
-    the answers choose which order survives. This form is derived and reviewed: `(1 - e^(g-L))_+ <= c_a
-    e^((a-1)(L-g))` at every order, summed over the order that survives. On the default grid `C` is below 1, so
-    nothing is lost; on that grid the printed rule is covered too. With one order it is the single-order filter with
-    the tight conversion.
-
-    Concurrent interleaving is not covered by the published statements; ask one question at a time.
+    The limit is `epsilon - (log(1/delta) + log C)/(a - 1)`, where `C` is the sum of `(a-1)^(a-1)/a^a` over all orders
+    of the grid. The interaction is `(epsilon, delta)`-DP. Lecuyer 2021 gives the rule without `C`. That is not valid on
+    every grid, because the answers decide which order is used in the end. The form here was derived and reviewed: `(1 -
+    e^(g-L))_+ <= c_a e^((a-1)(L-g))` at every order, summed over the orders that may be used. On the default grid `C`
+    is below 1, so the factor costs nothing, and the rule without `C` is valid there too. With one order it is the
+    filter for that order with the tight conversion to (epsilon, delta). No published statement covers mechanisms that
+    run at the same time, so ask one question at a time.
 
     Parameters
     ----------
@@ -766,11 +792,11 @@ class RenyiCurveFilter(Tally, Filter):
         super().__init__()
 
     def parameters(self) -> dict[str, Any]:
-        """Return the budget and the grid."""
+        """Return the arguments with which the filter was made: the budget and the grid of orders."""
         return {"epsilon": self.epsilon, "delta": self.delta, "orders": list(self.orders)}
 
     def guarantee(self) -> Guarantee:
-        """(epsilon, delta)-DP."""
+        """Return the (epsilon, delta)-DP guarantee."""
         return self._stated(self.parameters())
 
     def _promise(self) -> Promise:
@@ -799,10 +825,10 @@ def _cap(epsilon: float, price: float, order: float) -> Decimal:
 
 
 class AllOf(Joint[Filter], Filter):
-    """Admit a cost while every one of `filters` admits it.
+    """A filter that admits a cost if all of `filters` admit it.
 
-    Always sound: the interaction stops no later than each filter would stop it, so every guarantee holds, none of them
-    weakened. Every cost must be of a kind that all of them account for.
+    The interaction stops no later than each single filter would stop it, so the guarantees of all filters are valid
+    without change. Every cost must be of a kind that all filters accept.
 
     Parameters
     ----------
@@ -830,7 +856,9 @@ class AllOf(Joint[Filter], Filter):
         self._take(tuple(part._state for part in self._parts))
 
     def guarantee(self) -> Guarantee:
-        """Return every guarantee of every filter; epsilon and delta are those of the one with the smallest delta."""
+        """Return the guarantees of all filters. `epsilon` and `delta` are those of the filter with the smallest
+        delta.
+        """
         promise = self._promise()
         stated: dict[str, Any] = {} if promise is None else {"epsilon": promise.epsilon, "delta": promise.delta}
         stated["filters"] = [dict(part.guarantee().parameters) for part in self._parts]
@@ -851,29 +879,32 @@ class AllOf(Joint[Filter], Filter):
 
 
 class AnyOf(Joint[Filter], Filter):
-    """Admit a cost while at least one of `filters` admits it together with all that was spent before.
+    """A filter that admits a cost if at least one of `filters` admits it together with everything that was spent
+    before.
 
-    The price is the **sum** of the deltas. The combination stops at the latest of the individual stops, and there the
-    hockey-stick integrand is at most the sum of the individual ones. Nothing smaller holds in general: two valid Renyi
-    filters joined at a single delta reach 1.8 times that delta (`tests/accounting/test_unsound_or.py`).
+    The delta of the combination is the **sum** of the filters' deltas. The combination stops when the last of the
+    filters would stop, and there the hockey-stick integrand is at most the sum of the individual ones. In general the
+    delta cannot be smaller: two valid Renyi filters that are combined at a single delta reach 1.8 times that delta
+    (`tests/accounting/test_unsound_or.py`).
 
-    What is free. Write each filter's delta as a slack (its concentration argument) and a room for the costs' own
-    deltas. Then the total is the sum of the slacks plus the largest room: the costs' deltas are paid once, because off
-    the event that some mechanism reveals itself, of probability at most the largest room, no cost has a delta. Basic
-    composition has no slack, so "basic OR one other filter" costs nothing.
+    A part of the deltas is counted only once. Each filter's delta is the sum of a slack (for its concentration
+    argument) and a room (for the deltas of the costs). The delta of the combination is the sum of the slacks plus the
+    largest room, because outside an event of at most that probability, in which some mechanism reveals its input, no
+    cost has a delta. Basic composition has no slack, so "basic OR one other filter" costs no more than the other
+    filter.
 
-    Provenance: the sum is reviewed; the split into slacks and one room is derived here and contains the reviewed
-    special case "basic and one other with the same room". Proof: replace each mechanism by randomized response with
-    its epsilon and delta, of which it is a post-processing; zCDP, GDP and Renyi costs have no delta and stay as they
-    are. A response reveals its input with probability delta; the executed deltas sum to at most the largest room. Where
-    nothing is revealed no cost has a delta, and there the latest stop gains at most the sum of what each stop gains,
-    the slacks.
+    The rule of the sum was reviewed. The split into slacks and one room is derived here; it contains the reviewed
+    special case "basic and one other filter with the same room". Proof: replace each mechanism by the randomized
+    response with its epsilon and delta, of which the mechanism is a post-processing. (zCDP, GDP and Renyi costs have no
+    delta and stay as they are.) Such a response reveals its input with probability delta, and the deltas of all
+    executed mechanisms sum to at most the largest room. If nothing is revealed, no cost has a delta, and the last stop
+    adds at most the sum of what the single stops add, which are the slacks.
 
-    Interleaving several interactive mechanisms at once is not covered by a published statement; ask one question at a
+    No published statement covers several interactive mechanisms that run at the same time, so ask one question at a
     time.
 
-    A filter that cannot account for a cost, or does not admit it, is closed once that cost is spent on the strength of
-    another. A cost of zero closes nothing.
+    If a cost is spent that one of the filters does not admit or cannot account for, that filter is closed from then on.
+    A cost of zero closes no filter.
 
     Parameters
     ----------
@@ -908,7 +939,9 @@ class AnyOf(Joint[Filter], Filter):
         self.accepts = tuple(dict.fromkeys(kind for part in self._parts for kind in part.accepts))
 
     def guarantee(self) -> Guarantee:
-        """(epsilon, delta)-DP: the largest epsilon; the sum of the slacks and the largest room for the costs."""
+        """Return the (epsilon, delta)-DP guarantee: epsilon is the largest of the filters, and delta the sum of the
+        slacks plus the largest room for the costs' deltas.
+        """
         parts = [dict(part.guarantee().parameters) for part in self._parts]
         return self._stated({"epsilon": self._whole.epsilon, "delta": self._whole.delta, "filters": parts})
 
@@ -978,11 +1011,11 @@ def _part_after(part: Filter, held: State, cost: Cost) -> State | None:
 
 
 class FilterFromOdometer(Filter):
-    """Admit a cost while the odometer's reading, the cost included, is at most `epsilon`.
+    """A filter that admits a cost if the odometer's reading, including that cost, stays at most `epsilon`.
 
-    Rogers' dissertation, Lemma 5.3.3: the interaction is `(epsilon, delta)`-DP with the odometer's delta. An odometer
-    promises more than a filter needs, so the direct filters admit more; this one is for those who want the readings
-    along the way.
+    The interaction is `(epsilon, delta)`-DP with the odometer's delta (Rogers' dissertation, Lemma 5.3.3). An odometer
+    guarantees more than a filter needs, so the other filters admit more costs. Use this filter if you also want to read
+    the privacy loss during the interaction.
 
     Parameters
     ----------
@@ -1013,12 +1046,12 @@ class FilterFromOdometer(Filter):
         self._take(odometer._state)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the odometer, as made, and the budget."""
+        """Return the arguments with which the filter was made: the odometer, without recorded costs, and the budget."""
         odometer = {self._odometer.role: self._odometer.name} | self._odometer.parameters()
         return {"odometer": odometer, "epsilon": self.epsilon}
 
     def guarantee(self) -> Guarantee:
-        """(epsilon, delta)-DP."""
+        """Return the (epsilon, delta)-DP guarantee."""
         stated = {"epsilon": self.epsilon, "delta": self._odometer.delta, "odometer": self._odometer.name}
         return self._stated(stated)
 
@@ -1059,14 +1092,16 @@ class FilterFromOdometer(Filter):
 
 
 def default_filter(epsilon: float, delta: float, *, delta_sum: float = 0.0) -> AnyOf:
-    """Make the default: basic composition OR the sum of rho, which together cost no more than the second alone.
+    """Make the default filter, which admits a cost by basic composition OR by the sum of rhos. Together they cost no
+    more than the sum of rhos alone.
 
-    Basic composition is better for few large costs, the sum of rho for many small ones, and nobody needs to know in
-    advance. The interaction is `(epsilon, delta)`-DP: basic has no slack, and both share the room for the costs' deltas
-    (`AnyOf`). When every answer is Gaussian, `GDPFilter.from_dp` admits a little more.
+    Basic composition is better for few large costs, and the sum of rhos for many small ones. With this filter you need
+    not know in advance which costs will come. The interaction is `(epsilon, delta)`-DP, because basic composition needs
+    no slack, and both rules share the room for the costs' deltas (see `AnyOf`). If every answer is Gaussian,
+    `GDPFilter.from_dp` admits a little more.
 
-    Adaptive use is covered; interleaving several interactive mechanisms is not covered by a published statement, since
-    this is an OR. Finish one interaction before the next begins.
+    The costs may be chosen adaptively. No published statement covers several interactive mechanisms that run at the
+    same time under such an OR, so finish one interaction before the next begins.
 
     Parameters
     ----------

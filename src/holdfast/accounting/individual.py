@@ -23,21 +23,26 @@ _REPLACE_ONE = "neighbours replace one row; Gaussian noise on sums of rows; row 
 
 
 class IndividualFilter(NoCopy, Fixed):
-    """Keep one Renyi budget per row and decide which rows may still take part in the next answer.
+    """A filter that keeps one privacy budget (at one Renyi order, or in zCDP) for each row, and decides which rows may
+    still take part in the next answer.
 
-    Feldman and Zrnic 2021, individual privacy filter; the argument is the Renyi filter's, row by row: for a fixed row,
-    the loss between "present" and "absent" is paid only by answers in which the row takes part.
+    This is the individual privacy filter of Feldman and Zrnic 2021. The proof is that of the Renyi filter for each row:
+    for a fixed row, only answers in which the row takes part add to the privacy loss between "row present" and "row
+    absent".
 
     This is not a `Filter`. Whether a row is left out depends on the row, so the sums and the mask are **private
-    state**: `admit` hands the mask to the mechanism that asked, which computes on the rows it names and releases only
-    its noisy answer. Neither `repr` nor `to_dict` shows anything of them, and nothing raises because a row ran out: a
-    row that is left out is simply not used. Serve `to_dict()`; keep `secret_state()` where the rows are kept.
+    state**. `admit` returns the mask to the mechanism that asked. The mechanism computes on the rows in the mask and
+    releases only its noisy answer. Neither `repr` nor `to_dict` shows anything about sums or masks, and no error is
+    raised if the budget of a row is used up: that row is simply not used. You may publish `to_dict()`, but keep
+    `secret_state()` where the rows are kept.
 
-    The guarantee is for **add/remove** neighbours. Under replace-one the two rows have their own contributions and
-    their own times of leaving, and for Gaussian noise on sums `sum |a_t - b_t|^2 <= (|a| + |b|)^2`: four times the
-    budget; or twice for scalar rows of one sign, where `(a - b)^2 <= a^2 + b^2`. Say which one a number is about.
+    The guarantee is for neighbouring data sets of which one has an **added or removed** row. For data sets that differ
+    in a replaced row, both rows have contributions and leave at different times. Then, for Gaussian noise on sums, `sum
+    |a_t - b_t|^2 <= (|a| + |b|)^2` gives four times the budget, or twice the budget for scalar rows of one sign, where
+    `(a - b)^2 <= a^2 + b^2`. Always say for which definition of neighbours a number is valid.
 
-    Sums are doubles rounded upwards where they are not exact, so a row is never charged less than it gave.
+    The sums are double-precision numbers that are rounded up if they are not exact, so a row is never charged too
+    little.
 
     Parameters
     ----------
@@ -74,7 +79,8 @@ class IndividualFilter(NoCopy, Fixed):
         self._lock = threading.Lock()
 
     def admit(self, costs: ArrayLike) -> NDArray[np.bool_]:
-        """Charge the rows that can still pay and return them as a mask, which only the mechanism may see.
+        """Charge all rows whose remaining budget covers their cost, and return these rows as a mask, which only the
+        mechanism may see.
 
         Parameters
         ----------
@@ -101,7 +107,7 @@ class IndividualFilter(NoCopy, Fixed):
     def guarantee(
         self, neighbours: Literal["add-remove", "replace-one"] = "add-remove", *, one_sign: bool = False
     ) -> Guarantee:
-        """Return what holds for the whole interaction, under the neighbour relation that is named.
+        """Return the guarantee of the whole interaction, for the given definition of neighbouring data sets.
 
         Parameters
         ----------
@@ -122,7 +128,9 @@ class IndividualFilter(NoCopy, Fixed):
         return Guarantee("filter.rounds", stated | {"rho": factor * self.budget, "factor": factor}, _REPLACE_ONE)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the public part: how the filter was made. Not what rows have spent."""
+        """Return the public part of the state: the arguments with which the filter was made. It does not contain what
+        rows have spent.
+        """
         return {"filter": self.name, "rows": self.rows, "budget": self.budget, "order": self.order}
 
     def secret_state(self) -> dict[str, Any]:
@@ -131,7 +139,7 @@ class IndividualFilter(NoCopy, Fixed):
 
     @classmethod
     def from_secret_state(cls, state: Mapping[str, Any]) -> IndividualFilter:
-        """Read a filter back from `secret_state()`."""
+        """Make a filter from the state that `secret_state()` returned."""
         if not isinstance(state, Mapping) or state.get("filter") != cls.name or "secret_sums" not in state:
             raise InvalidParameter("state must be a mapping that secret_state() returned for this kind of filter")
         individual = cls(state.get("rows"), state.get("budget"), order=state.get("order"))  # type: ignore[arg-type]
@@ -168,10 +176,11 @@ def _sum_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def gaussian_row_costs(values: ArrayLike, sigma: float, order: float | None = None) -> NDArray[np.float64]:
-    """Return what each row pays for a sum of rows with Gaussian noise, rounded up.
+    """Return the privacy cost of each row for an answer that is a sum over rows with Gaussian noise, rounded up.
 
-    `rho = |value|^2 / (2 sigma^2)` for a filter of rho; with `order` the divergence at that order, `order * rho`, for a
-    filter at that order. A cost beyond the floating range is its largest number, which no budget but that one admits.
+    The cost is `rho = |value|^2 / (2 sigma^2)` for a filter whose budget is a rho. If `order` is given, the cost is the
+    divergence at that order, `order * rho`, for a filter at that order. A cost that is too large for a floating-point
+    number becomes the largest such number.
 
     Parameters
     ----------

@@ -57,18 +57,20 @@ from holdfast.errors import InvalidParameter
 
 
 class Odometer(Account):
-    """Base of all odometers.
+    """A privacy odometer: it adds up costs without a limit and bounds the privacy loss at every moment. This is the
+    base class of all odometers.
 
     With probability at least `1 - delta` over the answers, the privacy loss of everything recorded so far is at most
-    `reading()`, **at every moment at once**: one may look after each answer, stop because of what one sees, and quote
-    the reading. That is more than a filter or a composition theorem promises, and costs more. Composition theorems for
-    fixed parameters are not odometers: read along the way, the advanced one fails about four times too often.
+    `reading()`, **at all moments together**. So you may look at the reading after each answer, stop because of what you
+    see, and report the reading. Filters and composition theorems do not guarantee this, and an odometer therefore needs
+    a larger bound. Composition theorems for fixed parameters cannot be used as odometers: if advanced composition is
+    evaluated after each answer, it fails about four times too often.
 
-    The bound is on the loss itself, so a cost with a delta must bound the loss too: `PointwiseDP`, not `ApproxDP`. An
-    (epsilon, delta)-DP mechanism may lose more than epsilon with a probability far above delta.
+    The reading bounds the privacy loss itself, so a cost with a delta must bound the loss too: use `PointwiseDP` and
+    not `ApproxDP`. The loss of an (epsilon, delta)-DP mechanism can exceed epsilon with a probability far above delta.
 
-    `two_sided` says whether the reading bounds the loss in both directions or only from above. The upper tail is what a
-    privacy promise needs, once for each order of the two neighbours.
+    `two_sided` says whether the reading bounds the loss in both directions or only from above. A privacy guarantee
+    needs only the bound from above, once for each order of the two neighbouring data sets.
 
     Examples
     --------
@@ -86,12 +88,14 @@ class Odometer(Account):
 
     @property
     def delta(self) -> float:
-        """The probability that any reading is ever too small, with the deltas of the costs included."""
+        """The probability that any reading is ever too small. It includes the deltas of the costs."""
         return read_up(plus(self._slack, self._room))
 
     @property
     def delta_sum(self) -> float:
-        """The part of `delta` reserved for the deltas of the costs; if they exceed it the reading is infinite."""
+        """The part of `delta` that is reserved for the deltas of the costs. If their sum exceeds it, the reading is
+        infinite.
+        """
         return read_up(self._room)
 
     @abstractmethod
@@ -99,20 +103,24 @@ class Odometer(Account):
         """The reading in `state`, rounded up."""
 
     def record(self, cost: Cost) -> None:
-        """Add `cost`, however large it is. A cost of a wrong kind raises `InvalidParameter`."""
+        """Record `cost`, however large it is. A kind of cost that this odometer does not accept raises
+        `InvalidParameter`.
+        """
         with self._lock:
             self._state = self._after(self._state, cost)
 
     def reading(self) -> float:
-        """Return the bound on the privacy loss so far, rounded up; infinite where there is none."""
+        """Return a bound on the privacy loss of everything that was recorded so far, rounded up. It is infinite if
+        there is no bound.
+        """
         return self._read(self._state)
 
     def reading_after(self, cost: Cost) -> float:
-        """Return what `reading()` would be after `cost`; records nothing."""
+        """Return what `reading()` would be if `cost` were recorded next. Nothing is recorded."""
         return self._read(self._after(self._state, cost))
 
     def guarantee(self) -> Guarantee:
-        """Return what the reading means."""
+        """Return the guarantee that the reading gives."""
         stated: dict[str, Any] = (
             {"name": self.name} | self.parameters() | {"delta": self.delta, "two_sided": self.two_sided}
         )
@@ -151,7 +159,9 @@ class LossOdometer(Tally, Odometer):
         return self._double_slack / 2 if self.two_sided else self._double_slack
 
     def parameters(self) -> dict[str, Any]:
-        """Return the failure probability and the part of it kept for the costs' own deltas."""
+        """Return the arguments with which the odometer was made: the failure probability, and the part of it that is
+        kept for the deltas of the costs.
+        """
         return {"delta": self.delta, "delta_sum": self.delta_sum}
 
     def _increments(self, cost: PureDP | PointwiseDP) -> tuple[Decimal, ...]:
@@ -177,11 +187,10 @@ class LossOdometer(Tally, Odometer):
 
 
 class BasicOdometer(Tally, Odometer):
-    """Read the sum of the epsilons.
-
-    Rogers' dissertation, Theorem 5.3.7. For pure costs it holds surely, not only with high probability. Point-wise
-    deltas add up to at most `delta`, and beyond that the reading is infinite. Two-sided. Ordinary (epsilon, delta)-DP
-    costs are refused: for them the statement is false as printed.
+    """An odometer whose reading is the sum of the epsilons (Rogers' dissertation, Theorem 5.3.7). For pure costs the
+    reading is always valid, not only with high probability. The deltas of point-wise costs may add up to at most
+    `delta`; beyond that the reading is infinite. The reading is two-sided. Ordinary (epsilon, delta)-DP costs are
+    refused, because for them the published theorem is false.
 
     Parameters
     ----------
@@ -208,7 +217,7 @@ class BasicOdometer(Tally, Odometer):
         self._room = exact(budget_delta("delta", delta, zero=True))
 
     def parameters(self) -> dict[str, Any]:
-        """Return the room for the costs' own deltas."""
+        """Return the argument with which the odometer was made: the room for the deltas of the costs."""
         return {"delta": self.delta}
 
     def _increments(self, cost: PureDP | PointwiseDP) -> tuple[Decimal, ...]:
@@ -219,14 +228,16 @@ class BasicOdometer(Tally, Odometer):
 
 
 class RogersOdometer(LossOdometer):
-    """Read Theorem 5.6.5 of the dissertation as printed, (5.17) inside its range and (5.18) outside; two-sided.
+    """An odometer whose reading is the bound of Theorem 5.6.5 of Rogers' dissertation as published: (5.17) inside its
+    range and (5.18) outside. The reading is two-sided.
 
-    The printed `delta` is nominal: `delta/2` for the costs' deltas, `delta/2` inside the range of V and
-    `delta/(4 log2 n)` outside it add up to a little more. The `delta` attribute states the true total. Below
-    `V = 1/n^2` the printed reading is larger than just above it. `InversionOdometer` repairs both and reads less.
+    The published `delta` is not the true total: `delta/2` for the deltas of the costs, `delta/2` inside the range of
+    `V` (the sum of squared epsilons) and `delta/(4 log2 n)` outside it add up to slightly more. The attribute `delta`
+    is the true total. Below `V = 1/n^2` the published reading is larger than just above that point. `InversionOdometer`
+    corrects both and has smaller readings.
 
-    Not as printed: a point-wise delta also adds `log(1/(1 - delta))` to the drift (`bounds.odometers.pointwise_drift`),
-    without which the printed reading is false for such costs.
+    One thing differs from the publication: a point-wise delta also adds `log(1/(1 - delta))` to the drift
+    (`bounds.odometers.pointwise_drift`). Without this term the published reading is false for such costs.
 
     Parameters
     ----------
@@ -255,7 +266,7 @@ class RogersOdometer(LossOdometer):
         super().__init__(above(up(parts.inside + parts.outside)), exact(parts.sum))
 
     def parameters(self) -> dict[str, Any]:
-        """Return the printed parameters."""
+        """Return the arguments with which the odometer was made: the parameters of the published theorem."""
         return {"delta": self.nominal_delta, "n": self.n}
 
     def _bound(self, drift: float, squares: float) -> float:
@@ -263,13 +274,16 @@ class RogersOdometer(LossOdometer):
 
 
 class InversionOdometer(LossOdometer):
-    """Read `drift + s sqrt(V)` while `V <= 1`, where `s` solves the concentration inequality exactly; two-sided.
+    """An odometer whose reading is `drift + s sqrt(V)` for `V <= 1`, where `V` is the sum of squared epsilons and `s`
+    solves the concentration inequality exactly. The reading is two-sided.
 
-    Derived and reviewed: the inequality behind Theorem 5.6.5 of the dissertation, inverted; beyond `V = 1` its (5.18).
-    Below `V = 1/n^2` the boundary is read ahead (`LossOdometer`). About a quarter below the printed odometer.
+    It was derived and reviewed: it inverts the inequality behind Theorem 5.6.5 of Rogers' dissertation. Beyond `V = 1`
+    it uses (5.18) of that theorem, and below `V = 1/n^2` it reads the boundary at a later point (`LossOdometer`). Its
+    readings are about a quarter below those of the published odometer.
 
-    It reads less than `bounds.odometers.reading("inversion-sharp")` at the same delta: that one keeps half of delta for
-    point-wise deltas, as printed; this one counts their room apart (`printed_delta`) and uses all the rest.
+    Its readings are smaller than those of `bounds.odometers.reading("inversion-sharp")` at the same delta. That
+    function keeps half of delta for point-wise deltas, as published. This odometer counts the room for point-wise
+    deltas separately (`printed_delta`) and uses all the rest.
 
     Parameters
     ----------
@@ -310,7 +324,9 @@ class InversionOdometer(LossOdometer):
         self._factor = inversion_factor(self.n, self._printed / 2, method)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the failure probability, the range and the constant."""
+        """Return the arguments with which the odometer was made: the failure probability, the range and the
+        constant.
+        """
         return super().parameters() | {"n": self.n, "method": self.method}
 
     def _bound(self, drift: float, squares: float) -> float:
@@ -318,10 +334,11 @@ class InversionOdometer(LossOdometer):
 
 
 class LineOdometer(LossOdometer):
-    """Read a boundary that is straight in V and touches advanced composition where the reading is `target`.
+    """An odometer whose reading is a straight line in `V`, the sum of squared epsilons. The line touches the bound of
+    advanced composition where the reading is `target`.
 
-    Whitehouse, Ramdas, Rogers and Wu 2023; Ville's inequality at one argument. The best odometer near its target and
-    poor far from it.
+    The source is Whitehouse, Ramdas, Rogers and Wu 2023, who use Ville's inequality at one argument. It is the best
+    odometer near its target, and poor far from it.
 
     Parameters
     ----------
@@ -351,7 +368,7 @@ class LineOdometer(LossOdometer):
         self.target = arguments.real("target", target, above=0)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the failure probability, the target and the sides."""
+        """Return the arguments with which the odometer was made: the failure probability, the target and the sides."""
         return super().parameters() | {"target": self.target, "two_sided": self.two_sided}
 
     def _bound(self, drift: float, squares: float) -> float:
@@ -359,9 +376,11 @@ class LineOdometer(LossOdometer):
 
 
 class MixtureOdometer(LossOdometer):
-    """Read Robbins' mixture boundary, `drift + sqrt(2 (V + g) log(sqrt((V + g)/g)/slack))`; two-sided.
+    """An odometer whose reading is Robbins' mixture boundary, `drift + sqrt(2 (V + g) log(sqrt((V + g)/g)/slack))`,
+    where `V` is the sum of squared epsilons. The reading is two-sided.
 
-    Whitehouse, Ramdas, Rogers and Wu 2023 after Robbins 1970; re-derived. No range for V, no horizon.
+    The source is Whitehouse, Ramdas, Rogers and Wu 2023, after Robbins 1970; the proof was derived again. It needs no
+    range for `V` and no largest number of answers.
 
     Parameters
     ----------
@@ -389,7 +408,9 @@ class MixtureOdometer(LossOdometer):
         self.gamma = arguments.real("gamma", gamma, above=0)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the failure probability and the mixture."""
+        """Return the arguments with which the odometer was made: the failure probability and the parameter of the
+        mixture.
+        """
         return super().parameters() | {"gamma": self.gamma}
 
     def _bound(self, drift: float, squares: float) -> float:
@@ -397,11 +418,12 @@ class MixtureOdometer(LossOdometer):
 
 
 class StitchedOdometer(LossOdometer):
-    """Read `drift + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/slack)))` from `V = v0` on.
+    """An odometer whose reading is `drift + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/slack)))` for `V >= v0`, where
+    `V` is the sum of squared epsilons.
 
-    Howard, Ramdas, McAuliffe and Sekhon 2021, as used by Whitehouse et al. 2023; their constants, tested here against
-    exact crossing probabilities and not re-derived. Before `v0` the boundary is read ahead (`LossOdometer`), where the
-    printed form has no reading.
+    The source is Howard, Ramdas, McAuliffe and Sekhon 2021, as used by Whitehouse et al. 2023. The constants are
+    theirs; they were tested here against exact crossing probabilities, and not derived again. For `V < v0` the
+    published form has no reading, and the boundary is read at a later point (`LossOdometer`).
 
     Parameters
     ----------
@@ -431,7 +453,9 @@ class StitchedOdometer(LossOdometer):
         self.start = arguments.real("start", start, above=0)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the failure probability, the start and the sides."""
+        """Return the arguments with which the odometer was made: the failure probability, the start `v0` and
+        the sides.
+        """
         return super().parameters() | {"start": self.start, "two_sided": self.two_sided}
 
     def _bound(self, drift: float, squares: float) -> float:
@@ -439,15 +463,18 @@ class StitchedOdometer(LossOdometer):
 
 
 class ZCDPOdometer(Tally, Odometer):
-    """Read `R + sqrt(4R (log(48e) + 2 log(log(n)/d)))`, with `R` the sum of rho; one-sided.
+    """An odometer whose reading is `R + sqrt(4R (log(48e) + 2 log(log(n)/d)))`, where `R` is the sum of the rhos. The
+    reading is one-sided.
 
-    Dissertation, Theorem 5.7.5, for plain rho-zCDP. The dissertation defines "zCDP+" and claims a moment bound for
-    all real arguments, which is false; the upper tail needs the bound for positive arguments only, and plain zCDP has
-    that. Beyond `2R = 1` it is (5.18) at `V = 2R`; below `2R = 1/n^2` the boundary is read ahead (`LossOdometer`).
+    It is Theorem 5.7.5 of Rogers' dissertation, for plain rho-zCDP. The dissertation defines "zCDP+" and claims a
+    moment bound for all real arguments, which is false. The bound from above needs it for positive arguments only, and
+    plain zCDP satisfies it there. For `2R > 1` the reading is (5.18) at `V = 2R`. For `2R < 1/n^2` the boundary is read
+    at a later point (`LossOdometer`).
 
-    Pure costs count `epsilon tanh(epsilon/2)`, Gaussian ones `mu^2/2`. A point-wise cost counts as a pure one of
-    `epsilon + d` and a certain loss of `d = log(1/(1 - delta))`: given the good outputs its two distributions are that
-    close. `RenyiOdometer` takes the same costs and reads about a third less; this one is the dissertation's.
+    Pure costs count as rho = `epsilon tanh(epsilon/2)`, and Gaussian costs as `mu^2/2`. A point-wise cost counts as a
+    pure cost of `epsilon + d` plus a fixed loss of `d = log(1/(1 - delta))`, because its two output distributions are
+    that close, given that the output is not one of the bad ones. `RenyiOdometer` accepts the same costs, and its
+    readings are about a third smaller. This odometer exists because it is the one in the dissertation.
 
     Parameters
     ----------
@@ -480,7 +507,7 @@ class ZCDPOdometer(Tally, Odometer):
         self._printed = printed_delta(double_down(self._slack), self.n)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the failure probability and the range."""
+        """Return the arguments with which the odometer was made: the failure probability and the range."""
         return {"delta": self.delta, "delta_sum": self.delta_sum, "n": self.n}
 
     def _increments(self, cost: PureDP | PointwiseDP | ZCDP | GDP) -> tuple[Decimal, ...]:
@@ -507,14 +534,15 @@ class ZCDPOdometer(Tally, Odometer):
 
 
 class RenyiOdometer(Tally, Odometer):
-    """Read `min over orders a of S(a) + log(m/slack)/(a - 1)`, `m` the number of orders; one-sided.
+    """An odometer whose reading is the minimum, over `m` Renyi orders `a`, of `S(a) + log(m/slack)/(a - 1)`, where
+    `S(a)` is the sum of the divergences at order `a`. The reading is one-sided.
 
-    Ville's inequality for `exp((a-1)(L_t - S_t(a)))` at each order of a fixed grid, the slack shared equally. Derived
-    and checked; simpler and smaller than the doubling form of Lecuyer 2021. The odometer for Gaussian and other
-    concentrated costs.
+    It uses Ville's inequality for `exp((a-1)(L_t - S_t(a)))` at each order of a fixed grid, and divides the slack
+    equally among the orders. This was derived and checked here; it is simpler than the doubling form of Lecuyer 2021,
+    and its readings are smaller. It is the odometer for Gaussian and other concentrated costs.
 
-    A point-wise cost counts as a pure one of `epsilon + d` and a certain loss of `d = log(1/(1 - delta))`: given the
-    good outputs its two distributions are that close.
+    A point-wise cost counts as a pure cost of `epsilon + d` plus a fixed loss of `d = log(1/(1 - delta))`, because its
+    two output distributions are that close, given that the output is not one of the bad ones.
 
     Parameters
     ----------
@@ -548,7 +576,7 @@ class RenyiOdometer(Tally, Odometer):
         self._weight = 1 / len(self.orders)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the failure probability and the grid."""
+        """Return the arguments with which the odometer was made: the failure probability and the grid of orders."""
         return {"delta": self.delta, "delta_sum": self.delta_sum, "orders": list(self.orders)}
 
     def _increments(self, cost: PureDP | PointwiseDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:
@@ -575,11 +603,13 @@ class RenyiOdometer(Tally, Odometer):
 
 
 class MinimumOdometer(Joint[Odometer], Odometer):
-    """Read the smallest of several odometers; the chances that any of them ever reads too little add up.
+    """An odometer whose reading is the smallest reading of several odometers. The probabilities that their readings are
+    ever too small add up.
 
-    A union bound over the slacks, and the largest room for the costs' own deltas once: off the event that some cost's
-    loss leaves its point-wise bound, of probability at most that room, only the slacks are left to fail. The basic
-    odometer has no slack, so it joins for nothing. Two-sided if all are.
+    Its delta is the sum of the slacks of the odometers (a union bound), plus the largest room for the deltas of the
+    costs, which is counted only once. The reason is that outside the event that some cost exceeds its point-wise bound,
+    whose probability is at most that room, only the slacks can fail. The basic odometer has no slack, so it can be
+    added at no price. The reading is two-sided if all odometers are.
 
     Parameters
     ----------
@@ -615,11 +645,12 @@ class MinimumOdometer(Joint[Odometer], Odometer):
 
 
 def default_odometer(delta: float, *, delta_sum: float = 0.0, n: int = 10_000, gamma: float = 0.005) -> MinimumOdometer:
-    """Make the default for pure and point-wise costs: the least of basic, exact inversion and mixture; two-sided.
+    """Make the default odometer for pure and point-wise costs. Its reading is the smallest one of the basic, the
+    inversion and the mixture odometer, and is two-sided.
 
-    Basic is best for few costs and joins for nothing; the other two get half of the slack each. For Gaussian and other
-    concentrated costs use `RenyiOdometer`. After equal pure rounds it reads what `bounds.odometers.reading("combined")`
-    returns.
+    The basic odometer is best for few costs and needs no slack. The other two odometers get half of the slack each. For
+    Gaussian and other concentrated costs use `RenyiOdometer`. After rounds with equal pure costs, the reading equals
+    what `bounds.odometers.reading("combined")` returns.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def _number(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class RemoteAnswer(GuardedAnswer):
-    """A `GuardedAnswer` that a server sent.
+    """A `GuardedAnswer` that came from a server.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class RemoteAnswer(GuardedAnswer):
 
 @dataclass(frozen=True)
 class RemoteEstimate(Estimate):
-    """An `Estimate` that a server sent.
+    """An `Estimate` that came from a server.
 
     Examples
     --------
@@ -220,10 +220,10 @@ def read_estimate(plain: Any) -> RemoteEstimate:
 def check_receipt(
     answer: GuardedAnswer | Receipt | Mapping[str, Any], public_key: str, *, dataset: str | None = None
 ) -> Receipt:
-    """Check a receipt offline: that the pinned key signed it, and that it belongs to this answer.
+    """Check a receipt offline: that it was signed with the given public key, and that it belongs to this answer.
 
-    A receipt shows that the holder of the key recorded this answer at this place of a ledger. That the ledger still
-    says so, and that its arithmetic is right, is what `holdfast verify LEDGER --receipt FILE` checks.
+    A valid receipt proves that the owner of the key recorded this answer as this entry of a ledger. To check that the
+    ledger still has the entry, and that its arithmetic is right, run `holdfast verify LEDGER --receipt FILE`.
 
     Parameters
     ----------

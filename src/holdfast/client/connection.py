@@ -38,7 +38,7 @@ def connect(
     insecure: bool = False,
     ca: str | None = None,
 ) -> Connection:
-    """Connect to a server. Nothing is sent before the first question.
+    """Make a connection to a server. Nothing is sent to the server before the first question.
 
     Parameters
     ----------
@@ -78,11 +78,12 @@ def connect(
 
 
 class Connection(Asking):
-    """A connection to a server with one token. `connect` makes it; `with` or `shut` closes it.
+    """A connection to a server with one access token. `connect` makes it, and a `with` statement or `shut` closes it.
 
-    `ask`, `ask_all`, `stream`, `estimate`, `level`, `adjusted`, `remaining`, `describe` and `entries` go to the guard
-    that `connect` named, or to the only one there is. `guard(name)` gives any other, with a steward's verbs. Closing a
-    guard is final, so it is a verb of guards alone: a connection has no `close`.
+    The methods `ask`, `ask_all`, `stream`, `estimate`, `level`, `adjusted`, `remaining`, `describe` and `entries` are
+    about the guard that was given to `connect`, or about the only guard that the token may use. `guard(name)` returns
+    any other guard, with the methods for stewards. A connection has no method `close`, because closing a guard is
+    final.
 
     Examples
     --------
@@ -100,17 +101,19 @@ class Connection(Asking):
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The address of the server."""
         return self._wire.url
 
     @property
     def public_key(self) -> str | None:
-        """The pinned key: the one given to `connect`, else the one that the server named first."""
+        """The public key with which all receipts must be signed: the key that was given to `connect`, or else the first
+        one that the server sent.
+        """
         return self._pinned()
 
     @property
     def dataset(self) -> str:
-        """The name of the ledger of the guard that is asked."""
+        """The name of the data set in the ledger of the guard that is asked."""
         return self.guard().dataset
 
     def me(self) -> dict[str, Any]:
@@ -125,9 +128,10 @@ class Connection(Asking):
         return [self._made(facts) for facts in self.describe_all()]
 
     def describe_all(self) -> list[dict[str, Any]]:
-        """Return what the token may see of every guard that it reaches, as plain data.
+        """Return the descriptions of all guards that the token may use, as plain data.
 
-        A guard whose ledger is damaged has its name, "damaged" as its `status`, and what is wrong under `problem`.
+        For a guard whose ledger is damaged there are only its name, the `status` "damaged", and under `problem` what is
+        wrong.
         """
         listed = member(self._wire.get("/guards"), "guards")
         if not isinstance(listed, list) or not all(isinstance(facts, Mapping) for facts in listed):
@@ -135,7 +139,9 @@ class Connection(Asking):
         return [dict(facts) for facts in listed]
 
     def guard(self, name: str | None = None) -> RemoteGuard:
-        """Return a guard by its name or id; without one, the one that `connect` named, or the only one there is."""
+        """Return the guard with a name or id. If none is given, return the guard that was given to `connect`, or the
+        only one that the token may use.
+        """
         if name is None and self._chosen is not None:
             return self._chosen
         wanted = self._named if name is None else name
@@ -171,7 +177,7 @@ class Connection(Asking):
         return known[sample]
 
     def samples(self) -> list[dict[str, Any]]:
-        """Return every sample: its name, columns and number of rows. For stewards."""
+        """Return all data sets on the server, each with its name, columns and number of rows (for stewards)."""
         return list(self._wire.get("/samples")["samples"])
 
     def upload_sample(
@@ -182,7 +188,7 @@ class Connection(Asking):
         row_key: str | None = None,
         columns: Sequence[Mapping[str, Any]] | None = None,
     ) -> dict[str, Any]:
-        """Send a .csv or .parquet file to the server. For stewards."""
+        """Upload a .csv or .parquet file to the server as a data set (for stewards)."""
         path = Path(file)
         if path.suffix.lower() not in _KINDS:
             raise InvalidParameter(f"file must end in {' or '.join(_KINDS)}, got {path.name!r}")
@@ -202,7 +208,9 @@ class Connection(Asking):
         row_key: str | None = None,
         columns: Sequence[Mapping[str, Any]] | None = None,
     ) -> dict[str, Any]:
-        """Register a file or table that the server was started to allow (for stewards)."""
+        """Register a file or a table as a data set (for stewards). The server's settings must allow this file
+        or table.
+        """
         given: dict[str, Any] = {"path": path, "source": source, "row_key": row_key}
         given["columns"] = None if columns is None else [dict(column) for column in columns]
         body = {"name": name} | {k: v for k, v in given.items() if v is not None}
@@ -213,17 +221,22 @@ class Connection(Asking):
         self._wire.delete(f"/samples/{_segment('sample', sample)}")
 
     def reports(self) -> list[dict[str, Any]]:
-        """Audit reports, newest first: all for stewards, for analysts those that were published."""
+        """Return the audit reports on the server, newest first. Stewards see all reports, analysts only the published
+        ones.
+        """
         return list(self._wire.get("/reports")["reports"])
 
     def report(self, report: str) -> dict[str, Any]:
-        """Return a whole audit report, by its id: every number of its page, for `holdfast.coherence.report.read`."""
+        """Return the audit report with an id, with all its numbers, in the form that `holdfast.coherence.report.read`
+        reads.
+        """
         return dict(self._wire.get(f"/reports/{_segment('report', report)}/content"))
 
     def upload_report(self, name: str, file: str | Path, *, publish: bool = False) -> dict[str, Any]:
-        """Send the JSON file that `holdfast audit` wrote, and show it to analysts if `publish`. For stewards.
+        """Upload the JSON report that `holdfast audit` wrote (for stewards). With `publish=True` it is shown to all
+        analysts.
 
-        The same file under the same name again changes nothing.
+        Uploading the same file with the same name again changes nothing.
         """
         path = Path(file)
         if path.suffix.lower() != ".json":
@@ -243,13 +256,15 @@ class Connection(Asking):
         self._wire.delete(f"/reports/{_segment('report', report)}")
 
     def tokens(self) -> list[dict[str, Any]]:
-        """Return every token, without secrets. For stewards."""
+        """Return all access tokens, without their secret texts (for stewards)."""
         return list(self._wire.get("/tokens")["tokens"])
 
     def issue_token(
         self, role: str, name: str, *, expires: datetime | str | None = None, guards: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Make a token (for stewards). Its text is under `token`, and is not shown again."""
+        """Make an access token (for stewards). Its secret text is in the result under `token`, and is never shown
+        again.
+        """
         body: dict[str, Any] = {"role": role, "name": name}
         if expires is not None:
             body["expires"] = expires.isoformat() if isinstance(expires, datetime) else expires

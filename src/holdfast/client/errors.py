@@ -20,10 +20,10 @@ _LONGEST = 500
 
 
 class ServerUnavailable(HoldfastError):
-    """The server did not answer in time, or has too much to do.
+    """The server could not be reached, did not answer in time, or is overloaded.
 
-    `key` is the idempotency key of the question, if it was one: asking again with it is the same question, answered
-    and paid once, whether the first attempt arrived or not.
+    If a question was sent, `key` is its idempotency key. Ask it again with this key: it is then answered and charged
+    only once, whether the first attempt arrived or not.
     """
 
     code = "server-unavailable"
@@ -32,19 +32,19 @@ class ServerUnavailable(HoldfastError):
 
 
 class NotAllowed(HoldfastError):
-    """The token is missing, wrong, expired, revoked, or not allowed to do this."""
+    """The access token is missing, wrong, expired or revoked, or it may not do this."""
 
     code = "not-allowed"
 
 
 class NotFound(HoldfastError):
-    """There is nothing of that name for this token."""
+    """There is no guard, report or other object with this name that the token may use."""
 
     code = "not-found"
 
 
 class ReceiptInvalid(HoldfastError):
-    """A receipt is not what the pinned key signed, or does not fit its answer. Do not rely on the answer."""
+    """A receipt was not signed with the pinned public key, or it does not fit its answer. Do not rely on the answer."""
 
     code = "receipt-invalid"
 

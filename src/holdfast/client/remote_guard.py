@@ -68,7 +68,7 @@ _IDENTITY = ("board", "metric", "rule", "predictions", "count", "guess", "tolera
 
 @dataclass(frozen=True)
 class RemoteSubmission(RemoteAnswer):
-    """The answer of a server to a submission.
+    """The answer to a submission, as it came from a server.
 
     Attributes
     ----------
@@ -102,7 +102,9 @@ class RemoteSubmission(RemoteAnswer):
         return super().to_dict() | {name: getattr(self, name) for name in _OWN}
 
     def question_digest(self) -> str:
-        """Return the digest under which the ledger holds the submission, computed from what the server says it was."""
+        """Return the digest with which the ledger identifies the submission, computed from the submission as the server
+        describes it.
+        """
         named = {name: getattr(self, name) for name in _IDENTITY}
         return hashlib.sha256(to_canonical_json({"kind": "score", **named}).encode()).hexdigest()
 
@@ -120,7 +122,8 @@ class RemoteSubmission(RemoteAnswer):
 
 @dataclass(frozen=True)
 class RemoteLeaderboard(Leaderboard):
-    """A `Leaderboard` that a server sent. A notebook draws the interval of each place, all to one scale.
+    """A `Leaderboard` that came from a server. Notebooks show it as a table with a drawing of the interval of each
+    place.
 
     Examples
     --------
@@ -243,10 +246,11 @@ class Asking(ABC):
         """Where the guard is on the server."""
 
     def ask(self, question: QuestionLike, *, key: str | None = None, epoch: EpochName = None) -> RemoteAnswer:
-        """Answer one question, as `Guard.ask` does. Whoever the token names is the analyst.
+        """Answer one question, as `Guard.ask` does. The analyst is the owner of the access token.
 
-        Every question carries a key. If the connection is lost, it is asked again with the same key, and is answered
-        and paid once. The receipt that comes back is checked against the pinned key before the answer is handed over.
+        Every question is sent with an idempotency key. If the connection is lost, the question is sent again with the
+        same key, and is answered and charged only once. The receipt of the answer is checked against the pinned public
+        key before the answer is returned.
 
         Parameters
         ----------
@@ -274,9 +278,10 @@ class Asking(ABC):
     def ask_all(
         self, questions: Sequence[QuestionLike], *, key: str | None = None, epoch: EpochName = None
     ) -> list[RemoteAnswer]:
-        """Answer several questions that were chosen together, as `Guard.ask_all` does: all of them, or none.
+        """Answer several questions that were chosen together, as `Guard.ask_all` does. Either all of them are answered,
+        or none.
 
-        One `key` covers the batch; the server makes one for each question from it.
+        One idempotency `key` is given for the batch, and the server derives the key of each question from it.
         """
         if not questions:
             return []
@@ -290,11 +295,12 @@ class Asking(ABC):
     def stream(
         self, questions: Sequence[QuestionLike], *, key: str | None = None
     ) -> Iterator[tuple[int, RemoteAnswer | HoldfastError]]:
-        """Ask questions one after the other; the index and the answer of each come as soon as it is durable.
+        """Ask questions one after the other, and yield the index and the answer of each as soon as the ledger has
+        stored it.
 
-        A refused question does not stop those after it: the error comes in its place. A stream that breaks off raises
-        `ServerUnavailable`; beginning it again with its `key` gives what was answered, free, and goes on. Nothing is
-        sent before the first answer is asked for.
+        If a question is refused, its error comes in the place of an answer, and the next questions are still asked. If
+        the connection breaks, `ServerUnavailable` is raised. A new stream with the same `key` returns the earlier
+        answers for free and continues. Nothing is sent before the first answer is requested.
         """
         if not questions:
             return
@@ -334,8 +340,9 @@ class Asking(ABC):
     ) -> RemoteSubmission:
         """Have predictions, or a model, scored against the hidden labels.
 
-        What is sent is checked here first, as the guard checks it. Like every question a submission carries a key, is
-        sent again with it if the connection is lost, and is answered and paid once. The same submission again is free.
+        The submission is checked here before it is sent, as the guard checks it. Like every question, it is sent with
+        an idempotency key: if the connection is lost, it is sent again with the same key, and is scored and charged
+        only once. Repeating the same submission is free.
 
         Parameters
         ----------
@@ -382,14 +389,14 @@ class Asking(ABC):
         return answer
 
     def leaderboard(self, board: str | None = None, *, every: bool = False) -> RemoteLeaderboard:
-        """Return a leaderboard; overlapping intervals are ties. Only stewards may list `every` submission."""
+        """Return a leaderboard, on which submissions with overlapping intervals count as tied. Only stewards may use
+        `every=True`, which lists all submissions.
+        """
         query = {"board": board, "every": "true" if every else None}
         return read_leaderboard(self._wire.get(f"{self._path()}/leaderboard", **query))
 
     def contest(self, board: str | None = None) -> Contest:
-        """Return the state of a contest and the results of its finals; warnings for the host are shown to stewards
-        only.
-        """
+        """Return the state of a contest and the results of its finals. Only stewards see the warnings for the host."""
         plain = self._wire.get(f"{self._path()}/contest", board=board)
         try:
             return Contest.from_dict(plain)
@@ -397,12 +404,16 @@ class Asking(ABC):
             raise odd() from None
 
     def revealed(self, board: str | None = None) -> list[dict[str, Any]]:
-        """Return every answer before a contest's first final with its exact value; a steward's."""
+        """Return every answer that was given before the first final of a contest, with its exact value (for
+        stewards).
+        """
         found = self._wire.get(f"{self._path()}/contest/revealed", board=board)
         return [dict(one) for one in member(found, "revealed")]
 
     def submissions(self, board: str | None = None) -> Iterator[dict[str, Any]]:
-        """Submissions in order, as plain data: your own, or all of them for a steward. Fetched in pages."""
+        """Yield submissions in order, as plain data: your own, or all submissions for a steward. They are fetched in
+        pages.
+        """
         following: int | None = 1
         while following is not None:
             page = self._wire.get(f"{self._path()}/submissions", board=board, first=following, limit=_PAGE)
@@ -415,7 +426,7 @@ class Asking(ABC):
         return read_estimate(self._wire.post(f"{self._path()}/estimate", body, safe=True))
 
     def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
-        """Answer a question in SQL, as `Guard.sql` does; the server reads the statement into questions."""
+        """Answer an SQL statement, as `Guard.sql` does. The server translates the statement into questions."""
         body = {"statement": statement} | ({} if spend is None else {"spend": spend.to_dict()})
         plain = self._wire.post(f"{self._path()}/sql", body, key=key or fresh_key())
         answered, asked = member(plain, "answers"), member(plain, "questions")
@@ -436,9 +447,10 @@ class Asking(ABC):
         )
 
     def practice(self, variant: int = 0) -> AnalystGuard:
-        """A guard of the same schema and policy over made-up rows, in this process; the server is asked for nothing.
+        """Return a guard with the same schema and policy over made-up rows. It runs in this process and does not use
+        the server.
 
-        As `Guard.practice`: every answer is marked, and none is certified.
+        As with `Guard.practice`, every answer is marked as practice, and none is certified.
         """
         from holdfast.data.schema import Schema
         from holdfast.guard.guard import DEFAULT_ANALYST, practice_guard
@@ -448,11 +460,15 @@ class Asking(ABC):
         return practice.for_analyst(DEFAULT_ANALYST if policy.analysts is None else next(iter(policy.analysts)))
 
     def level(self, alpha: float = 0.05) -> float:
-        """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
+        """Return the level for the next p-value from these rows: a test that rejects at this level keeps `alpha` after
+        all answers so far.
+        """
         return float(member(self._wire.get(f"{self._path()}/level", alpha=alpha), "level"))
 
     def adjusted(self, p: float) -> float:
-        """Return what a further p-value from these rows is worth after all that was released; never below `p`."""
+        """Return the p-value `p` of a test on these rows, adjusted for everything that was released before; never below
+        `p`.
+        """
         return float(member(self._wire.get(f"{self._path()}/adjusted", p=p), "adjusted"))
 
     def remaining(self) -> dict[str, Any]:
@@ -460,7 +476,9 @@ class Asking(ABC):
         return left_by_name(self._wire.get(f"{self._path()}/remaining"))
 
     def describe(self) -> dict[str, Any]:
-        """Everything about the guard that this token may see: schema, rows, policy, status, progress, what is left."""
+        """Return everything about the guard that this token may see: schema, number of rows, policy, status, progress
+        and remaining budget.
+        """
         return dict(self._wire.get(self._path()))
 
     @property
@@ -469,9 +487,9 @@ class Asking(ABC):
         return Policy.stored(self.describe()["policy"])
 
     def entries(self, first: int = 1, *, analyst: str | None = None) -> Iterator[dict[str, Any]]:
-        """Entries of the ledger in order, as plain data, fetched in pages.
+        """Yield entries of the ledger in order, as plain data. They are fetched in pages.
 
-        They are your own; for a steward all of them, or those of one `analyst`.
+        An analyst gets their own entries. A steward gets all entries, or those of one `analyst`.
         """
         following: int | None = first
         while following is not None:
@@ -480,7 +498,9 @@ class Asking(ABC):
             following = page.get("next")
 
     def latest(self, number: int = 20, *, analyst: str | None = None) -> list[dict[str, Any]]:
-        """The last entries of the ledger, oldest first: your own; for a steward all, or those of one `analyst`."""
+        """Return the last entries of the ledger, the oldest first. An analyst gets their own entries. A steward gets
+        all entries, or those of one `analyst`.
+        """
         number = arguments.whole("number", number, at_least=1)
         entries: list[dict[str, Any]] = []
         before: int | None = _LAST
@@ -492,15 +512,16 @@ class Asking(ABC):
         return entries
 
     def receipt(self, sequence: int) -> Receipt:
-        """Return the receipt of an entry, checked against the pinned key."""
+        """Return the receipt of an entry, after checking its signature against the pinned public key."""
         receipt = Receipt.from_dict(self._wire.get(f"{self._path()}/entries/{int(sequence)}/receipt"))
         pinned = self._pin()
         return receipt if pinned is None else check_receipt(receipt, pinned, dataset=self.dataset)
 
     def tree_head(self) -> TreeHead:
-        """Return the head of the ledger as it is now, its signature checked against the pinned key.
+        """Return the current head of the ledger, after checking its signature against the pinned public key.
 
-        Keep it, or publish it: it shows how many entries there were, and nothing of them.
+        Keep or publish the head: with it, a later change of the ledger can be proved. It shows the number of entries
+        and nothing of their content.
         """
         head = TreeHead.from_dict(self._wire.get(f"{self._path()}/head"))
         pinned = self._pin()
@@ -509,7 +530,9 @@ class Asking(ABC):
         return head
 
     def inclusion(self, sequence: int, size: int | None = None) -> Inclusion:
-        """The path from an entry to the head for `size` entries; `Inclusion.problems` checks a receipt with it."""
+        """Return the proof that an entry is in the ledger whose head has `size` entries. `Inclusion.problems` checks a
+        receipt with it.
+        """
         return Inclusion.from_dict(self._wire.get(f"{self._path()}/entries/{int(sequence)}/proof", size=size))
 
     def _checked(self, plain: Any, question: Mapping[str, Any], epoch: EpochName = None) -> RemoteAnswer:
@@ -550,7 +573,7 @@ if TYPE_CHECKING:
 
 
 class RemoteGuard(Asking):
-    """One guard of a server. `Connection.guard` and `Connection.guards` give them.
+    """A guard on a server. `Connection.guard` and `Connection.guards` return it.
 
     Attributes
     ----------
@@ -578,10 +601,9 @@ class RemoteGuard(Asking):
         return f"/guards/{self.id}"
 
     def extend(self, sample: str, name: str | None = None) -> RemoteGuard:
-        """Open the next epoch over a data set of new rows, given by its id (for stewards). The epoch is a guard with
-        its own name.
-
-        Without a name it is called as this one, with the number of the epoch.
+        """Add new rows to the guard as its next epoch (for stewards). The rows are those of a data set on the server,
+        which is given by its id. The epoch is a guard with its own name. If no name is given, it gets the name of this
+        guard followed by the number of the epoch.
         """
         number = max((epoch["number"] for epoch in self.describe().get("epochs", ())), default=1) + 1
         called = f"{self.name} ({number})" if name is None else name
@@ -589,27 +611,31 @@ class RemoteGuard(Asking):
         return RemoteGuard(self._wire, self._pin, self._wire.post(f"{self._path()}/extend", body))
 
     def pause(self, reason: str = "") -> None:
-        """Pause the guard: it answers nothing until `resume` (for stewards). The ledger records it."""
+        """Pause the guard: it answers no question until `resume` is called (for stewards). The ledger records the
+        pause.
+        """
         self._wire.post(f"{self._path()}/pause", {"reason": reason})
 
     def resume(self, reason: str = "") -> None:
-        """Let a paused guard answer again (for stewards). The ledger records it."""
+        """Let a paused guard answer questions again (for stewards). The ledger records this."""
         self._wire.post(f"{self._path()}/resume", {"reason": reason})
 
     def close(self, reason: str = "") -> None:
-        """Close the guard forever (for stewards). The ledger records it. `Connection.shut` ends a connection."""
+        """Close the guard forever: it never answers a question again (for stewards). The ledger records this. To close
+        a connection, use `Connection.shut`.
+        """
         self._wire.post(f"{self._path()}/close", {"reason": reason})
 
     def override(self, policy: Policy | Mapping[str, Any], reason: str) -> None:
-        """Replace the policy (for stewards). The ledger records it, and later answers state that they are not
+        """Replace the policy of the guard (for stewards). The ledger records this, and later answers are marked as not
         certified.
         """
         plain = policy.to_dict() if isinstance(policy, Policy) else dict(policy)
         self._wire.post(f"{self._path()}/override", {"policy": plain, "reason": reason})
 
     def verify(self) -> dict[str, Any]:
-        """Have the server check chain, arithmetic and signatures. For stewards. `holdfast verify` checks a ledger
-        without trusting a server.
+        """Let the server verify the guard's ledger: its hash chain, its arithmetic and its signatures (for stewards).
+        `holdfast verify` checks a ledger without trusting a server.
         """
         return dict(self._wire.post(f"{self._path()}/verify", {}, safe=True))
 

@@ -64,10 +64,8 @@ def side_by_side(work: Callable[[P], T], parts: Iterable[P]) -> Iterator[T]:
 
 
 class Sample(NoCopy, ABC):
-    """Rows that are read through an engine. `n`, `schema` and `engine` are public; everything that `measure` returns is
-    secret.
-
-    Several threads may use a sample at once.
+    """The rows of a data set, which an engine reads. `n`, `schema` and `engine` are public, and everything that
+    `measure` returns is secret. Several threads may use a sample at the same time.
 
     Parameters
     ----------
@@ -120,11 +118,11 @@ class Sample(NoCopy, ABC):
 
     @property
     def reserves(self) -> tuple[Sample, ...]:
-        """The parts of the rows that no question before a final reads; none unless a guard has drawn them."""
+        """The parts of the rows that are reserved for finals. Empty unless a guard has drawn reserved rows."""
         return ()
 
     def measure(self, statistics: Sequence[Statistic]) -> list[Exact]:
-        """Compute exact statistics, in the order of the requests, in batches that suit the engine.
+        """Compute exact statistics and return them in the order of the requests. The engine computes them in batches.
 
         Raises
         ------
@@ -136,15 +134,15 @@ class Sample(NoCopy, ABC):
         return self.add_up([statistic.plan(self.schema) for statistic in statistics])
 
     def add_up(self, plans: Sequence[Plan]) -> list[Exact]:
-        """Return the sums of the plans, in order, computed in batches that suit the engine."""
+        """Return the sums that the plans describe, in order. The engine computes them in batches."""
         self._check_open()
         self.check_plans(plans)
         sums = self._add_up(list(passes(plans, self.at_once)))
         return [plan.finish(sums[plan]) for plan in plans]
 
     def check_plans(self, plans: Sequence[Plan]) -> None:
-        """Refuse plans that this engine cannot compute, before anything is spent or read. Most engines can compute
-        every plan.
+        """Raise an error if this engine cannot compute a plan, before anything is spent or read. Most engines can
+        compute every plan.
 
         Raises
         ------
@@ -153,12 +151,14 @@ class Sample(NoCopy, ABC):
         """
 
     def settle_nulls(self) -> None:
-        """Find out once which columns have missing values, and hold the owner to what was declared about them.
+        """Find out which columns have missing values, and raise an error if this contradicts the declared schema.
 
-        A value that the row language reads as NULL is missing: also NaN and numbers beyond 2**100. What is found
-        becomes part of the schema, which is public, as inferred kinds are; what is declared is not read off the rows.
-        Time: one pass over all columns but those that are declared to have missing values; none where the same files
-        were opened before.
+        A value is missing if expressions read it as NULL. NaN and numbers beyond 2**100 are read as NULL too. The
+        result becomes part of the schema, which is public. For columns whose missing values are declared, the rows are
+        only checked.
+
+        It takes one pass over all columns, except those that are declared to have missing values. It takes no pass if
+        the same files were opened before.
 
         Raises
         ------
@@ -190,16 +190,19 @@ class Sample(NoCopy, ABC):
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The rows, some at a time: for each column its values and where they are missing.
+        """Yield the rows in batches: for each column, its values and which of them are missing.
 
-        Rows of arrays, data frames and files come in their own order, those of databases and clusters in any.
+        The rows of arrays, data frames and files come in their order. The rows of databases and clusters come in any
+        order.
         """
 
     def fold(self, columns: Sequence[str], start: Callable[[], T], add: Callable[[T, Batch], T]) -> T:
-        """Read some columns through once, batch by batch in any order, and put them together. Secret.
+        """Read some columns once, batch by batch in any order, and combine the batches into one result. The result is
+        secret.
 
-        For what no `Statistic` can say, such as values that are looked up by a row's key. `start` may be called again
-        where a connection was lost on the way. Time: that of reading the columns, on this machine; memory: a batch.
+        It is for results that no `Statistic` describes, such as values that are looked up by a row's key. `start` may
+        be called again if a connection was lost. The columns are read on this machine, and the memory is that of one
+        batch.
         """
         self._check_open()
 
@@ -214,7 +217,8 @@ class Sample(NoCopy, ABC):
     def total(
         self, columns: Sequence[str], start: Callable[[], Numbers], add: Callable[[Numbers, Batch], Numbers]
     ) -> Numbers:
-        """The same for whole numbers that are added up; a cluster does it where the rows are. Secret.
+        """Read some columns once and add up whole numbers that are computed from each batch. A cluster does this where
+        the rows are. The result is secret.
 
         Parameters
         ----------
@@ -232,12 +236,14 @@ class Sample(NoCopy, ABC):
         return work()
 
     def fingerprint(self) -> str:
-        """Return a digest of the content: the same for the same rows in any order, under any name, on any engine."""
+        """Return a digest of the rows' content. The same rows have the same digest in any order, under any file name
+        and with any engine.
+        """
         return self.identity().fingerprint
 
     def identity(self) -> Identity:
-        """Return what identifies the data set. All rows are read once, or not at all if the same files were read
-        before.
+        """Return the identity of the data set: its fingerprint and what it needs to recognise shared rows. All rows are
+        read once, or not at all if the same files were read before.
         """
         self._check_open()
         if self._identity is None and self._known is not None:
@@ -251,7 +257,9 @@ class Sample(NoCopy, ABC):
         return self._identity
 
     def key_sketch(self) -> Sketch | None:
-        """Return a sketch of the row keys, for finding samples that share rows; None where no row key is declared."""
+        """Return a sketch of the row keys, with which data sets that share rows can be found. None if no row key is
+        declared.
+        """
         self._check_open()
         if self.row_key is not None and self._sketch is None:
             if self._known is not None:
@@ -281,7 +289,7 @@ class Sample(NoCopy, ABC):
         return sketch(column, self.batches([column.name]))
 
     def close(self) -> None:
-        """Close connections and files. Statistics cannot be computed afterwards."""
+        """Close connections and files. No statistics can be computed afterwards."""
         self._closed = True
 
     def _check_open(self) -> None:

@@ -27,7 +27,7 @@ MOST_COLUMNS = 10_000
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a schema.
+    """One column of a schema: its name, its kind, and what is declared about its values.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Column:
 
     @property
     def may_be_missing(self) -> bool:
-        """Whether a question must reckon with rows that have no value here: unless the contrary is declared."""
+        """Whether rows may have no value in this column. This is assumed unless the schema says `not null`."""
         return self.nullable is not False
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def plain_text(what: str, value: Any) -> str:
 
 
 class Schema:
-    """The columns of a sample in order. Compares and hashes by its columns.
+    """The columns of a data set, in order. Schemas with equal columns are equal and have the same hash.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names in order."""
+        """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
     def __getitem__(self, name: str) -> Column:
@@ -235,7 +235,8 @@ class Schema:
         return f"Schema({', '.join(said)})"
 
     def with_nulls(self, nullable: Mapping[str, bool]) -> Schema:
-        """Return the same columns, with what was found out of those whose missing values were not declared.
+        """Return the same schema, with the given facts about missing values filled in for columns that do not declare
+        them.
 
         Examples
         --------
@@ -250,7 +251,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Schema:
-        """Return the schema that `to_dict` wrote, checked."""
+        """Make a schema from the plain data that `to_dict` returned, and check it."""
         try:
             columns = [
                 Column(

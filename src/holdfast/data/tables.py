@@ -55,7 +55,8 @@ def table(
     memory_mb: int | None = None,
     session: Any = None,
 ) -> Sample:
-    """Put a guard's rows behind an engine. The same question gives the same exact statistic on each.
+    """Open rows as the data set of a guard, read by an engine. Each engine computes the same exact statistic for the
+    same question.
 
     Parameters
     ----------

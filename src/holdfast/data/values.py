@@ -36,9 +36,10 @@ class ValuesRefused(InvalidParameter):
 
 @dataclass(slots=True, repr=False)
 class Summary:
-    """What a question's values add up to. Secret: shown in no repr.
+    """The sums of the values that a question gives to the rows. They are secret, and no repr shows them.
 
-    `slack` bounds how far `mean` is from the exact mean of the values because sums are floating point.
+    `slack` is a bound on the difference between `mean` and the exact mean of the values, which floating-point sums
+    cause.
 
     Examples
     --------
@@ -56,24 +57,24 @@ class Summary:
 
     @property
     def mean(self) -> float:
-        """Mean of the values; between the smallest and the largest allowed value."""
+        """The mean of the values. It lies between the smallest and the largest allowed value."""
         return min(max(self.total / self.n, self.low), self.high)
 
     @property
     def slack(self) -> float:
-        """How far `mean` may be from the exact mean."""
+        """The largest possible difference between `mean` and the exact mean."""
         return _SUM_ERROR * max(abs(self.low), abs(self.high), self.high - self.low)
 
     @property
     def ones(self) -> int:
-        """How many values are 1; only for 0/1 values."""
+        """The number of values that are 1. Only for values that are declared binary."""
         if not self.binary:
             raise InvalidParameter("values must be declared binary (0 or 1), so that the ones can be counted")
         return round(self.total)
 
     @property
     def variance(self) -> float:
-        """Unbiased variance of the values, 0 for one row; needs `squares=True`."""
+        """The unbiased variance of the values (0 for one row). It needs `squares=True`."""
         if not self.squares >= 0:
             raise InvalidParameter(
                 "squares must be True when the values are summed up, so that their variance can be read"
@@ -97,7 +98,7 @@ def summarise(
     squares: bool = False,
     name: str = "values",
 ) -> Summary:
-    """Check one value per row against a declared range and sum the values up.
+    """Check that there is one value per row and that all values lie in the declared range, and sum them up.
 
     Parameters
     ----------

@@ -19,11 +19,11 @@ QuestionLike = Question | Mapping[str, Any]
 
 
 class AnalystGuard(Protocol):
-    """A guard that answers one analyst, whose name is fixed beforehand.
+    """A guard as one analyst sees it; the analyst's name is fixed.
 
-    `Guard.for_analyst` makes one of a guard in this process. `Connection` and `RemoteGuard` of the HTTP client are one
-    for a guard on a server, where the token says who asks. The agent's tools, the commands and the integrations take
-    it, so they need not know where the guard is.
+    `Guard.for_analyst` makes one from a guard in this process. `Connection` and `RemoteGuard` of the HTTP client are
+    such guards too: the guard is on a server, and the access token says who asks. Agents' tools, commands and
+    integrations work with this interface, so it makes no difference to them where the guard is.
 
     Examples
     --------
@@ -37,28 +37,35 @@ class AnalystGuard(Protocol):
 
     @property
     def dataset(self) -> str:
-        """The name of the sample's ledger."""
+        """The name of the data set in its ledger."""
 
     @property
     def policy(self) -> Policy:
-        """What is allowed now. It holds no other analyst's quota."""
+        """The policy that is in force, without the quotas of other analysts."""
 
     def describe(self) -> dict[str, Any]:
-        """Everything that this analyst may see: schema, rows, policy, status, progress, what is left."""
+        """Return everything about the guard that this analyst may see: schema, number of rows, policy, status, progress
+        and remaining budget.
+        """
 
     def ask(self, question: QuestionLike, *, key: str | None = None, epoch: EpochName = None) -> GuardedAnswer:
-        """Answer one question. A retry with the same `key` is answered and paid once.
+        """Answer one question. If it is asked again with the same `key`, it is answered and charged only once.
 
-        Of a guard that was extended it goes to the latest epoch, to that of a number, or to "all" of them.
+        If the guard was extended with new rows, the question goes to the latest epoch, to the epoch with the number
+        `epoch`, or to "all" epochs.
         """
 
     def ask_all(
         self, questions: Sequence[QuestionLike], *, key: str | None = None, epoch: EpochName = None
     ) -> Sequence[GuardedAnswer]:
-        """Answer several questions that were chosen together. One `key` covers all of them (`batch_keys`)."""
+        """Answer several questions that were chosen together. One idempotency `key` is given for all of them
+        (`batch_keys`).
+        """
 
     def estimate(self, question: QuestionLike, *, epoch: EpochName = None) -> Estimate:
-        """Return what a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        """Return what a question would cost, and how wide its interval would be, if it were asked next. Nothing is
+        spent.
+        """
 
     def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
         """Answer a question in SQL: it becomes questions of the guard's own kinds, asked together."""
@@ -67,7 +74,9 @@ class AnalystGuard(Protocol):
         """Return what a statement would cost in all, and how wide its answers would be. Spends nothing."""
 
     def practice(self, variant: int = 0) -> AnalystGuard:
-        """Return a guard of the same schema and policy over made-up rows: the same questions at no cost, marked."""
+        """Return a guard with the same schema and policy but made-up rows, on which questions can be tried at no cost.
+        Its answers are marked as practice.
+        """
 
     def submit(
         self,
@@ -82,7 +91,7 @@ class AnalystGuard(Protocol):
         entry: int | None = None,
         key: str | None = None,
     ) -> GuardedAnswer:
-        """Have predictions, or a model, scored against the hidden labels.
+        """Submit predictions, or a model, to a leaderboard, which scores them against the hidden labels.
 
         Parameters
         ----------
@@ -105,16 +114,22 @@ class AnalystGuard(Protocol):
         """
 
     def leaderboard(self, board: str | None = None) -> Leaderboard:
-        """Who is where on a board, as far as the intervals show. The name may be left out where there is one board."""
+        """Return a leaderboard, on which submissions with overlapping intervals count as tied. The name may be left out
+        if there is only one board.
+        """
 
     def remaining(self) -> dict[str, Any]:
-        """Return what this analyst, and all together, may still ask."""
+        """Return the budget that is left for this analyst, and for all analysts together."""
 
     def level(self, alpha: float = 0.05) -> float:
-        """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
+        """Return the level for the next p-value from these rows: a test that rejects at this level keeps `alpha` after
+        all answers so far.
+        """
 
     def adjusted(self, p: float) -> float:
-        """Return what a further p-value from these rows is worth after all that was released; never below `p`."""
+        """Return the p-value `p` of a test on these rows, adjusted for everything that was released before; never below
+        `p`.
+        """
 
 
 def batch_keys(key: str | None, number: int) -> list[str] | None:

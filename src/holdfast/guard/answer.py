@@ -28,7 +28,7 @@ def left_by_name(remaining: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class GuardedAnswer:
-    """One answer of a guard.
+    """One answer of a guard, with its interval, its cost and its guarantee.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class GuardedAnswer:
 
     @property
     def half_width(self) -> float | None:
-        """Half the length of the interval of a number."""
+        """Half the length of the answer's interval; None if the answer has no interval of one number."""
         ends = self.interval
         if not isinstance(ends, (list, tuple)) or len(ends) != 2 or isinstance(ends[0], (list, tuple)):
             return None
@@ -92,7 +92,8 @@ class GuardedAnswer:
 
     @property
     def sentence(self) -> str:
-        """What the answer means, in the words of its kind; without a question, its value and interval.
+        """A sentence that says what the answer means. If the question is not known, it gives the value and the
+        interval.
 
         Examples
         --------
@@ -123,7 +124,9 @@ class GuardedAnswer:
         }
 
     def released(self) -> dict[str, Any]:
-        """Return what the ledger stores of it: what was true when it was answered, whatever came since."""
+        """Return the part of the answer that the ledger stores. It describes the state when the question was answered,
+        and later events do not change it.
+        """
         details = dict(self.details)
         if details.pop(_BEATEN, False):
             details["improved"] = True
@@ -139,11 +142,13 @@ class GuardedAnswer:
         } | {name: part for name, part in price.items() if part is not None}
 
     def beaten(self) -> Self:
-        """Return the same answer to a ladder's old improvement, after a better submission took its place."""
+        """Return the same answer, marked as an improvement on a ladder that a better submission has replaced since."""
         return replace(self, details={**self.details, "improved": False, _BEATEN: True})
 
     def doubted(self, doubt: str) -> Self:
-        """Return the same answer, not certified any more where there is a doubt (`GuardState.doubt`)."""
+        """Return the same answer. If the guard has a reason for doubt (`GuardState.doubt`), it is marked as not
+        certified.
+        """
         if not doubt or not self.guarantee.certified:
             return self
         assumption = self.guarantee.assumption + doubt
@@ -158,7 +163,7 @@ class GuardedAnswer:
         receipt: Any = None,
         question: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Return the answer that the ledger holds."""
+        """Return the answer that an entry of the ledger stores."""
         try:
             cost = None if plain["cost"] is None else Cost.from_dict(plain["cost"])
             rest = {name: plain[name] for name in ("value", "interval", "passed", "details")}

@@ -30,14 +30,16 @@ def coherence_of(
     population: Population = "finite",
     count: Count = "cap",
 ) -> ReleasedCoherence:
-    """Read off a ledger what all its answers together promise about groups.
+    """Return what all answers in a ledger together guarantee about groups of people: how differently they can treat
+    members in the data set and members who are not in it.
 
-    The sample is taken to be a uniform half of twice as many people. Private answers count by the policy's cap, which
-    holds however they were chosen; an odometer's by the cap of its series that holds what was spent. Answers without
-    noise could have been guessed: `GuardBudget.transcript` weighs every course that they might have taken. Give
-    each course the share `beta w`. With its answers written in, all that is left is a private interaction under
-    the cap, and the real one agrees with one of them; so the shares add up to at most beta, and `ln(1/w)` counts as
-    that many nats of a noiseless step. Derived, as the union over reports of `holdfast.coherence.released`.
+    The data set is taken to be a random half of a population with twice as many people. Answers with noise count by the
+    policy's privacy limit, which holds however the questions were chosen. With an odometer they count by the smallest
+    limit of its series that covers what was spent. For answers without noise, `GuardBudget.transcript` gives each
+    possible course of answers a prior weight `w`. Proof: allow each course the failure probability `beta w`; these add
+    up to at most beta. If the noiseless answers are fixed to those of one course, what remains is a private interaction
+    under the limit, and the real interaction agrees with one of the courses. So the noiseless answers count as
+    `ln(1/w)` nats. This is derived here, like the union over reports in `holdfast.coherence.released`.
 
     Parameters
     ----------

@@ -36,7 +36,8 @@ from holdfast.mechanisms.answer import wider_words
 
 @dataclass(frozen=True)
 class Estimate:
-    """What asking now would cost, how wide the answer would be, and whether it would be let in.
+    """What a question would cost if it were asked now, how wide its interval would be, and whether the guard would
+    answer it.
 
     Attributes
     ----------
@@ -106,7 +107,8 @@ class Estimate:
         return ", ".join(parts) + (f". {self.advice}" if self.advice else "")
 
     def check_sentences(self) -> list[str]:
-        """When a guess passes, and what it costs if it does not, in sentences; none for other kinds.
+        """Return sentences that say when the guess passes, and what it costs if it fails. An empty list for questions
+        without a guess.
 
         Examples
         --------
@@ -128,7 +130,7 @@ class Estimate:
         )
 
     def test_sentences(self) -> list[str]:
-        """Return sentences about what a test could show; none for questions of other kinds.
+        """Return sentences that say what a test could show. An empty list for other kinds of question.
 
         Examples
         --------

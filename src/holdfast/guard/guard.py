@@ -48,11 +48,12 @@ DEFAULT_ANALYST = "analyst"
 
 
 class Guard:
-    """A data set behind a gateway that keeps count of what was asked.
+    """A gateway to a data set: it answers questions about the data and records each of them in a ledger.
 
-    Questions come from any number of analysts, threads and processes; the ledger decides alone which fit. With
-    probability `policy.confidence` every interval that the guard ever gives holds, as `docs/guard-proof.md` proves.
-    Every call is safe to repeat with the same `key`.
+    Any number of analysts, threads and processes can ask questions. The ledger alone decides which questions fit into
+    the remaining budget. With probability `policy.confidence`, all intervals that the guard ever returns together
+    contain the population values; `docs/guard-proof.md` has the proof. A call can be repeated safely with the same
+    `key`.
 
     Examples
     --------
@@ -90,7 +91,8 @@ class Guard:
         rights: Rights | None = None,
         **store_options: Any,
     ) -> Self:
-        """Open the guard of a sample: begin its ledger, or go on where it stands.
+        """Open the guard of a data set. If the data set has no ledger yet, a new one is begun; otherwise the guard
+        continues from the state of its ledger.
 
         Parameters
         ----------
@@ -130,31 +132,34 @@ class Guard:
 
     @property
     def policy(self) -> Policy:
-        """What is allowed now."""
+        """The policy that is in force: the rules about what may be asked."""
         return self._ledger.look(GuardState.of).policy
 
     @property
     def dataset(self) -> str:
-        """The name of the sample's ledger: a salted hash of its content, which reveals nothing about the rows."""
+        """The name of the data set in its ledger: a salted hash of the rows' content, which reveals nothing about the
+        rows.
+        """
         return self._ledger.dataset
 
     @property
     def engine(self) -> str:
-        """What reads the rows."""
+        """The name of the engine that reads the rows, such as polars."""
         return self._rows.sample.engine
 
     @property
     def ledger(self) -> Ledger:
-        """The chain of everything that went through this guard."""
+        """The ledger: the chained record of all questions and answers of this guard."""
         return self._ledger
 
     # --- Epochs -------------------------------------------------------------------------------------------------------
 
     def extend(self, new_rows: Sample, *, rights: Rights | None = None) -> Self:
-        """Open the next epoch: rows that this guard has not had, under the same policy, with a budget of their own.
+        """Add new rows to the guard as its next epoch, with the same policy and a full budget of their own.
 
-        Questions go to it from now on, unless they name another epoch. What was asked before costs its rows nothing,
-        because they are independent of the rows of earlier epochs; `docs/epochs.md` has the theorem.
+        From now on, questions go to this epoch unless they name another one. Earlier questions do not widen the
+        intervals of the new epoch, because its rows are independent of the rows of earlier epochs; `docs/epochs.md` has
+        the theorem.
 
         Parameters
         ----------
@@ -188,7 +193,7 @@ class Guard:
         return self
 
     def at(self, epoch: int) -> Self:
-        """One epoch as a guard of its own: every verb then means that epoch.
+        """Return one epoch as a guard of its own. Every method of the returned guard is about that epoch.
 
         Raises
         ------
@@ -209,16 +214,18 @@ class Guard:
 
     @property
     def number(self) -> int:
-        """Which epoch questions go to, counted from 1."""
+        """The number of the epoch that questions go to, counted from 1."""
         return self._ledger.look(GuardState.of).number
 
     @property
     def samples(self) -> list[Sample]:
-        """The rows that are at hand, of one epoch or of several."""
+        """The data sets (one for each epoch) whose rows this process has."""
         return [part.sample for part in self._parts.values()]
 
     def together_with(self, others: Sequence[Guard]) -> Self:
-        """Return this guard with the rows of other epochs too, for questions about all epochs."""
+        """Return this guard with the rows of other epochs added, so that it can answer questions about all epochs
+        together.
+        """
         joined = object.__new__(type(self))
         joined.__dict__ |= self.__dict__
         joined._store, joined._parts = None, dict(self._parts)
@@ -227,7 +234,7 @@ class Guard:
         return joined
 
     def epochs(self) -> list[Epoch]:
-        """Return all epochs of the guard, in order, the first included."""
+        """Return all epochs of the guard, in order, beginning with the first."""
         return epochs.listed(self._require_home(), self._ledger)
 
     def _require_home(self) -> Store:
@@ -267,7 +274,7 @@ class Guard:
         return ledger, (), None if ledger is known[0] else known[0]
 
     def rows_of(self, batch: Batch) -> Rows:
-        """Return the rows that a batch is measured on: those of one epoch, or of all of them."""
+        """Return the rows from which a batch of questions is answered: the rows of one epoch, or of all epochs."""
         parts = [self._part(ledger).rows for ledger in (batch.ledger, *batch.followers)]
         return parts[0] if len(parts) == 1 else SeveralRows(parts)
 
@@ -314,10 +321,12 @@ class Guard:
         keys: Sequence[str] | None = None,
         epoch: EpochName = None,
     ) -> list[GuardedAnswer]:
-        """Answer several questions that were chosen together: the rows are read once, and one commit pays for all.
+        """Answer several questions that were chosen together. The rows are read once, and all questions are charged in
+        one commit.
 
-        They are answered in order. If they do not fit together, none is answered and nothing is spent. If failed checks
-        among them leave no room for a later one, those before it stay answered and stored, and the error says so.
+        The questions are answered in order. If the budget does not cover all of them, none is answered and nothing is
+        spent. If failed checks among the questions use up the budget for a later question, the questions before that
+        one stay answered and stored, and the error says so.
         """
         return self._ask_all(questions, analyst, keys, steward=True, epoch=epoch)
 
@@ -348,9 +357,11 @@ class Guard:
         return cast(list[GuardedAnswer], self.answer(batch))
 
     def answer(self, batch: Batch) -> list[GuardedAnswer | Exception]:
-        """Answer what `pipeline.check` has checked: the second half of `ask_all`, which reads the rows.
+        """Answer questions that `pipeline.check` has checked. This is the second half of `ask_all`, which reads the
+        rows.
 
-        The error of a question stands in its place; for questions that were chosen together it is raised.
+        If a question fails, its error is returned in the place of its answer. For questions that were chosen together
+        the error is raised instead.
         """
         return pipeline.answer(self.rows_of, batch)
 
@@ -361,14 +372,17 @@ class Guard:
         analyst: str = DEFAULT_ANALYST,
         epoch: EpochName = None,
     ) -> Estimate:
-        """Return what a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        """Return what a question would cost, and how wide its interval would be, if it were asked next. Nothing is
+        spent.
+        """
         ledger, followers, _ = self._target(epoch)
         return estimates.of_question(ledger, Request(question, analyst), followers)
 
     def sql(
         self, statement: str, *, analyst: str = DEFAULT_ANALYST, key: str | None = None, spend: Cost | None = None
     ) -> SqlAnswer:
-        """Answer a question in SQL: it becomes questions of the guard's own kinds, asked together.
+        """Answer an SQL statement. The statement is translated into questions of the guard's own kinds, which are asked
+        together.
 
         Parameters
         ----------
@@ -396,7 +410,9 @@ class Guard:
         return assemble(made, self.ask_all(made.questions, analyst=analyst, keys=keys) if made.questions else [])
 
     def explain(self, statement: str, *, analyst: str = DEFAULT_ANALYST, spend: Cost | None = None) -> SqlEstimate:
-        """Return what a statement would cost in all, and how wide its answers would be. Spends nothing."""
+        """Return the total cost that an SQL statement would have, and how wide its intervals would be. Nothing is
+        spent.
+        """
         made = self._compiled(statement, spend)
         found = [self.estimate(question, analyst=analyst) for question in made.questions]
         refused = [pair for pair in zip(made.questions, found, strict=True) if not pair[1].admitted]
@@ -415,38 +431,41 @@ class Guard:
         return compile_sql(statement, state.schema, state.policy, state.explored, spend)
 
     def practice(self, variant: int = 0) -> Guard:
-        """Return a guard of the same schema and policy over made-up rows, to try questions on at no cost.
+        """Return a guard with the same schema and policy but made-up rows, on which questions can be tried at no cost.
 
-        Its rows are made from what is declared in public alone (`practice_rows`). Every answer is marked with
-        `details["practice"]` and is not certified.
+        The made-up rows use only what is declared publicly about the columns (`practice_rows`). Every answer is marked
+        with `details["practice"]` and is not certified.
         """
         state = self._ledger.look(GuardState.of)
         return practice_guard(state.schema, state.policy, state.explored, variant)
 
     def level(self, alpha: float = 0.05, *, analyst: str | None = None) -> float:
-        """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far.
+        """Return the level for the next p-value from these rows: a test that rejects at this level keeps `alpha`, even
+        though it was chosen after all answers so far.
 
-        Where histories are separate it goes by the answers of one `analyst`, who must be named and choose the test.
-        `GuaranteeUnavailable` after an override, or where another guard has some of the rows: no cap was kept that a
-        level could depend on.
+        If analysts have separate histories, the level depends on the answers of one `analyst`, who must be named and
+        must be the one who chooses the test. `GuaranteeUnavailable` is raised after an override, or if another guard
+        has some of the rows, because then no limit covers everything that was released.
         """
         return estimates.level(self._ledger, alpha, analyst)
 
     def adjusted(self, p: float, *, analyst: str | None = None) -> float:
-        """Return what a further p-value from these rows is worth after all that was released; never below `p`.
+        """Return the p-value `p` of a test on these rows, adjusted for everything that was released before; never below
+        `p`.
 
-        Valid for one test. For several that are chosen one after the other, fix a level for each in advance
-        (Bonferroni, or alpha spending); Holm's method is not valid for them. `analyst` as for `level`.
-        `GuaranteeUnavailable` after an override, or where another guard has some of the rows: no cap was kept that it
-        could depend on.
+        The adjusted value is valid for one test. For several tests that are chosen one after the other, fix a level for
+        each in advance (Bonferroni, or alpha spending); Holm's method is not valid for them. The parameter `analyst` is
+        as for `level`. `GuaranteeUnavailable` is raised after an override, or if another guard has some of the rows,
+        because then no limit covers everything that was released.
         """
         return estimates.adjusted(self._ledger, p, analyst)
 
     def remaining(self, analyst: str = DEFAULT_ANALYST) -> dict[str, Any]:
-        """Return what an analyst, and all together, may still ask, and whether anything is answered at all.
+        """Return the budget that is left for an analyst and for all analysts together, and whether the guard answers at
+        all.
 
-        `status` is "open", "paused", "closed", "expired", or "ended" once more checks have failed than the policy's
-        `failures`; how many more may fail is under `whole`.
+        `status` is "open", "paused", "closed", "expired", or "ended" (if more checks have failed than the policy's
+        `failures`). The entry `whole` is about all analysts and has the number of checks that may still fail.
         """
 
         def work(view: View) -> dict[str, Any]:
@@ -458,16 +477,20 @@ class Guard:
         return self._ledger.look(work)
 
     def leaderboard(self, board: str, *, every: bool = False) -> Leaderboard:
-        """Return who is where on a board, as far as the intervals show; see `holdfast.guard.leaderboard`."""
+        """Return a leaderboard. Submissions whose intervals overlap count as tied; see `holdfast.guard.leaderboard`."""
         return leaderboard(self._ledger, board, every=every)
 
     def contest(self, board: str | None = None) -> Contest:
-        """Return where a contest stands, what its host should know, and its results; see `holdfast.guard.contest`."""
+        """Return the state of a contest, warnings for its host, and the results of its finals; see
+        `holdfast.guard.contest`.
+        """
         return contest(self._ledger, board)
 
     def revealed(self, board: str | None = None) -> list[dict[str, Any]]:
-        """Return every answer before a contest's first final with its exact value. For stewards alone: it tells of
-        submissions of which the board showed less, and of the questions of others.
+        """Return every answer that was given before the first final of a contest, with its exact value.
+
+        Only stewards may see it, because it shows more about submissions than the leaderboard did, and it shows the
+        questions of all analysts.
 
         Examples
         --------
@@ -483,10 +506,10 @@ class Guard:
         return revealed(self._ledger, board)
 
     def for_analyst(self, analyst: str = DEFAULT_ANALYST, *, steward: bool = False) -> LocalAnalystGuard:
-        """Give this guard to one analyst, with the same verbs as the HTTP client has (`holdfast.guard.AnalystGuard`).
+        """Return this guard for one analyst, with the same methods as the HTTP client (`holdfast.guard.AnalystGuard`).
 
-        An analyst may not ask `final` or `close` where histories are together: these end the run for everybody. With
-        `steward` whoever asks under this name may.
+        If analysts share one history, an analyst may not ask `final` or `close`, because these end the run for all
+        analysts. With `steward=True` they may be asked under this name.
 
         Raises
         ------
@@ -505,36 +528,38 @@ class Guard:
         return LocalAnalystGuard(self, analyst, steward)
 
     def describe(self) -> dict[str, Any]:
-        """Everything about the guard that may be shown: schema, rows, policy, status, progress, what is left.
+        """Return everything about the guard that is public: schema, number of rows, policy, status, progress and
+        remaining budget.
 
-        Of noisy means under a privacy cap, `planned` is what their plan spends in all: the cap is a ceiling.
+        For a guard that answers only noisy means under a privacy limit, `planned` is the total cost of the planned
+        noise, which may be less than the limit.
         """
         facts = stewarding.describe(self._ledger) | {"engine": self.engine}
         planned = plan_facts(self.policy, facts["n"])
         return facts if planned is None else facts | {"planned": planned}
 
     def pause(self, reason: str = "") -> None:
-        """Pause the guard: it answers nothing until `resume`. The ledger records it."""
+        """Pause the guard: it answers no question until `resume` is called. The ledger records the pause."""
         stewarding.set_status(self._ledger, "paused", reason)
 
     def resume(self, reason: str = "") -> None:
-        """Let a paused guard answer again. The ledger records it."""
+        """Let a paused guard answer questions again. The ledger records this."""
         stewarding.set_status(self._ledger, "open", reason)
 
     def close(self, reason: str = "") -> None:
-        """Close the guard forever. The ledger records it."""
+        """Close the guard forever: it never answers a question again. The ledger records this."""
         stewarding.set_status(self._ledger, "closed", reason)
 
     def override(self, policy: Policy, reason: str) -> None:
-        """Replace the policy that the ledger was opened with. Only a steward may do this, and the ledger records it.
+        """Replace the policy with which the ledger was opened. Only a steward may do this, and the ledger records it.
 
-        What was spent stays spent. The intervals before it keep their promise; those after it say that they are not
-        certified, because a cap that is raised after answers were seen is not a cap.
+        The budget that was spent stays spent. Intervals from before the override keep their guarantee. Later answers
+        are marked as not certified, because a limit that is changed after answers were seen is no limit.
         """
         stewarding.override(self._ledger, policy, reason)
 
     def shut(self) -> None:
-        """Release the rows and, if this guard opened the store, close the store."""
+        """Close the connection to the rows. If this guard opened the store of ledgers, close the store too."""
         for part in self._parts.values():
             part.rows.sample.close()
         if self._store is not None:
@@ -542,7 +567,7 @@ class Guard:
 
     @property
     def slow(self) -> bool:
-        """Whether reading the rows takes so long that questions are paid for in advance."""
+        """Whether reading the rows takes so long that questions are charged before the rows are read."""
         return self._rows.slow
 
     def __repr__(self) -> str:
@@ -718,7 +743,9 @@ class LocalAnalystGuard:
         return Policy.stored(self.describe()["policy"])
 
     def describe(self) -> dict[str, Any]:
-        """Everything that this analyst may see: nobody else's account or share."""
+        """Return everything about the guard that this analyst may see, without the budgets and quotas of other
+        analysts.
+        """
         return stewarding.describe(self.guard.ledger, self.analyst) | {"engine": self.guard.engine}
 
     def ask(self, question: QuestionLike, *, key: str | None = None, epoch: EpochName = None) -> GuardedAnswer:
@@ -734,7 +761,9 @@ class LocalAnalystGuard:
         return self.guard._ask_all(questions, self.analyst, keys, steward=self.steward, epoch=epoch)
 
     def estimate(self, question: QuestionLike, *, epoch: EpochName = None) -> Estimate:
-        """Return what a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        """Return what a question would cost, and how wide its interval would be, if it were asked next. Nothing is
+        spent.
+        """
         return self.guard.estimate(question, analyst=self.analyst, epoch=epoch)
 
     def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
@@ -793,9 +822,13 @@ class LocalAnalystGuard:
         return self.guard.remaining(self.analyst)
 
     def level(self, alpha: float = 0.05) -> float:
-        """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
+        """Return the level for the next p-value from these rows: a test that rejects at this level keeps `alpha` after
+        all answers so far.
+        """
         return self.guard.level(alpha, analyst=self.analyst)
 
     def adjusted(self, p: float) -> float:
-        """Return what a further p-value from these rows is worth after all that was released; never below `p`."""
+        """Return the p-value `p` of a test on these rows, adjusted for everything that was released before; never below
+        `p`.
+        """
         return self.guard.adjusted(p, analyst=self.analyst)

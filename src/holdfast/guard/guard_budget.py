@@ -58,7 +58,7 @@ class GuardBudget:
 
     @cached_property
     def budget(self) -> ErrorBudget:
-        """The plan of the failure probability."""
+        """The error budget: the plan that divides the failure probability among the questions."""
         return self.policy.error_budget(self.analyst)
 
     @cached_property

@@ -66,7 +66,7 @@ class Place:
 
     @property
     def rank_text(self) -> str:
-        """The ranks that the submission can have, in words; empty where it has none.
+        """The ranks that the submission can have, as a text such as "1–3". Empty if it has no rank.
 
         Examples
         --------
@@ -97,7 +97,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """A leaderboard and its places, best first; `submissions` is the number of scored submissions.
+    """A leaderboard and its places, the best one first. `submissions` is the number of scored submissions.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Leaderboard:
         }
 
     def to_csv(self) -> str:
-        """One line for each place, as spreadsheets and programs read it."""
+        """Return the leaderboard as CSV text, with one line for each place."""
         head = ("best rank", "worst rank", "participant", "submission", "score", "low", "high", "certified", "time")
         return csv_text(
             head,
@@ -176,13 +176,14 @@ def csv_text(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
 
 
 def leaderboard(ledger: Ledger, board: str, *, every: bool = False, most: int = MOST) -> Leaderboard:
-    """Read a leaderboard from a ledger. Each analyst has one place: their submission with the best score shown, and of
-    equal scores the earliest. With `every` each submission that shows a score has one.
+    """Read a leaderboard from a ledger. Each analyst has one place, for their submission with the best score that was
+    shown (of equal scores, the earliest). With `every=True`, each submission with a shown score has a place.
 
-    One submission is *certainly better* than another where its interval lies wholly on the better side of the other's.
-    A place's best rank is one more than the number of places certainly better than it; its worst rank is the number of
-    places that it is not certainly better than, itself included. Two places are tied where their intervals overlap,
-    ends included. Places are listed by best rank, then by worst rank, then by the score shown, then by entry.
+    One submission is *certainly better* than another if its interval lies entirely on the better side of the other's
+    interval. The best rank of a place is one more than the number of places that are certainly better than it. Its
+    worst rank is the number of places that it is not certainly better than, itself included. Two places are tied if
+    their intervals overlap or touch. Places are listed by best rank, then by worst rank, then by the score that was
+    shown, then by the number of their entry.
 
     Parameters
     ----------
@@ -217,8 +218,8 @@ def leaderboard(ledger: Ledger, board: str, *, every: bool = False, most: int = 
 
 
 class Scores:
-    """The leaderboards of a ledger. Each call reads only the entries that are new since the last one. Threads may share
-    it.
+    """The leaderboards of one ledger, kept in memory. Each call reads only the entries that are new since the call
+    before. Several threads may use one object.
 
     Examples
     --------
@@ -239,7 +240,7 @@ class Scores:
         self._mutex = threading.Lock()
 
     def leaderboard(self, board: str, *, every: bool = False, most: int = MOST) -> Leaderboard:
-        """Return a board as it stands now; see `leaderboard`."""
+        """Return the current state of one leaderboard; see the function `leaderboard`."""
         state = self._ledger.look(GuardState.of)
         policy = state.policy
         wanted = policy.board(board)
@@ -258,7 +259,7 @@ class Scores:
         return Leaderboard(wanted, policy.confidence, (*ranked, *rest), len(found))
 
     def submissions(self, board: str) -> list[Place]:
-        """Return every submission to a board in order, not ranked."""
+        """Return all submissions to a leaderboard in the order in which they were made, without ranks."""
         with self._mutex:
             for entry in self._ledger.entries(self._read + 1):
                 self._read = entry.sequence
@@ -268,7 +269,8 @@ class Scores:
 
 
 def ranks(places: Sequence[Place], rising: bool, most: int = MOST) -> tuple[Place, ...]:
-    """Places with their ranks and ties, in order. Time: a sort, and the square of how many are listed.
+    """Return places in order, each with its ranks and ties. The time is that of a sort, plus the square of the number
+    of listed places.
 
     Examples
     --------
@@ -296,7 +298,8 @@ def ranks(places: Sequence[Place], rising: bool, most: int = MOST) -> tuple[Plac
 
 
 def listed_by_score(places: Sequence[Place], rising: bool, most: int = MOST) -> tuple[Place, ...]:
-    """Return the places of an open board, best score first. Plain scores certify nothing, so no place has a rank.
+    """Return the places of a leaderboard with the rule open, the best score first. Its plain scores are not certified,
+    so no place has a rank.
 
     Examples
     --------
@@ -320,7 +323,8 @@ def _score(place: Place, rising: bool) -> float:
 
 
 def best_each(places: Iterable[Place], rising: bool) -> list[Place]:
-    """Return the submission with the best score shown of each analyst; of equal scores the earliest.
+    """Return one submission for each analyst: the one with the best score that was shown. Of equal scores, the earliest
+    is taken.
 
     Examples
     --------
@@ -338,7 +342,7 @@ def best_each(places: Iterable[Place], rising: bool) -> list[Place]:
 
 
 def place_of(entry: Entry) -> Place:
-    """Return an answered submission, not yet ranked.
+    """Return the place of a scored submission, without a rank.
 
     Examples
     --------

@@ -38,7 +38,8 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class Policy:
-    """The rules of a guard: confidence, privacy budget, number of questions, who may ask, and until when.
+    """The rules of a guard: its confidence, its privacy budget, how many questions it answers, who may ask, and until
+    when.
 
     Parameters
     ----------
@@ -214,11 +215,13 @@ class Policy:
 
     @property
     def has_contest(self) -> bool:
-        """Whether boards have a final on rows that are reserved for it."""
+        """Whether the policy has leaderboards with a final on rows that are reserved for it."""
         return self.boards is not None and bool(self.reserve_parts) and self.holdout == "guess-and-check"
 
     def require_contest(self) -> None:
-        """Refuse, for a new guard, contests that could not be held; ledgers that were opened with such are read."""
+        """Raise an error if a new guard with this policy could not hold its contest. Existing ledgers with such
+        policies can still be read.
+        """
         if not self.has_contest:
             return
         if len(self.boards or ()) > 1:
@@ -302,11 +305,13 @@ class Policy:
 
     @property
     def reserve_parts(self) -> tuple[float, ...]:
-        """The parts of the rows that are reserved, one for each phase."""
+        """The proportions of the rows that are reserved, one for each phase."""
         return cast(tuple[float, ...], self.reserve)  # it was made that when the policy was checked
 
     def error_budget(self, analyst: str | None = None) -> ErrorBudget:
-        """Return the plan of the failure probability: of all analysts, or of one where histories are separate."""
+        """Return the plan that divides the failure probability among questions: for all analysts together, or for one
+        analyst if histories are separate.
+        """
         separate = self.histories == "separate" and analyst is not None
         return _error_budget(
             self.confidence,
@@ -317,7 +322,9 @@ class Policy:
         )
 
     def quota(self, analyst: str | None = None) -> Cost | None:
-        """The privacy budget that intervals account for: the total, or an analyst's where histories are separate."""
+        """Return the privacy budget that intervals account for: the total budget, or one analyst's part of it if
+        histories are separate.
+        """
         if self.histories == "together" or analyst is None or self.privacy is None:
             return self.privacy
         part = decimal_fraction(self.share(analyst))
@@ -412,7 +419,7 @@ class Policy:
         return boards
 
     def board(self, name: Any) -> Board:
-        """Return the board of this name; `InvalidParameter` where there is none."""
+        """Return the leaderboard with this name. `InvalidParameter` is raised if there is none."""
         for board in self.boards or ():
             if board.name == name:
                 return board
@@ -423,7 +430,9 @@ class Policy:
 
     @cached_property
     def has_looks(self) -> bool:
-        """Whether questions without noise may be asked; under a policy of means even checks have noise."""
+        """Whether questions that are answered without noise may be asked. With `answers="means"` all answers have
+        noise, even those of checks.
+        """
         if self.answers == "means" or self.all_private:
             return False
         noisy = ("check",) if self.holdout == "thresholdout" else ()
@@ -431,7 +440,9 @@ class Policy:
         return any(known[kind].answered != "private" and kind not in noisy for kind in self.kinds or ())
 
     def share(self, analyst: str) -> float:
-        """Return the quota of an analyst; raises `InvalidParameter` for a name that is not in the policy."""
+        """Return the quota of an analyst, as a part of the total budget. `InvalidParameter` is raised for a name that
+        is not in the policy.
+        """
         if not self.knows(analyst):
             raise InvalidParameter(
                 f"analyst must be a name that the policy lists, got {analyst!r}; ask under such a name, with "
@@ -440,7 +451,8 @@ class Policy:
         return 1.0 if self.analysts is None else self.analysts[analyst]
 
     def knows(self, analyst: str) -> bool:
-        """Return whether an analyst of this name may ask; a steward, who ends a run, need not be one.
+        """Return whether an analyst with this name may ask questions. A steward may end a run even if the policy does
+        not name them.
 
         Examples
         --------
@@ -452,10 +464,10 @@ class Policy:
         return self.analysts is None or analyst in self.analysts
 
     def filter(self, analyst: str | None = None) -> Filter | None:
-        """Return a new privacy filter for the total budget, or for one analyst's quota; None where nothing is private
-        or refused.
+        """Return a new privacy filter for the total privacy budget, or for one analyst's quota. None if the policy has
+        no privacy budget, or if it counts privacy with an odometer, which refuses nothing.
 
-        Nor for a steward whom the policy does not name, and who asks nothing with noise.
+        None also for a steward whom the policy does not name, because such a steward asks no questions with noise.
         """
         if self.privacy is None or self.accounting == "odometer" or not (analyst is None or self.knows(analyst)):
             return None
@@ -468,7 +480,9 @@ class Policy:
         return None
 
     def most_questions(self, analyst: str | None = None) -> int | None:
-        """Return how many questions may be asked in all, or by one analyst: none by whom the policy does not name."""
+        """Return how many questions may be asked in total, or by one analyst. An analyst whom the policy does not name
+        may ask none.
+        """
         if analyst is not None and not self.knows(analyst):
             return 0
         if self.questions is None:
@@ -477,7 +491,7 @@ class Policy:
         return self.questions if share == 1.0 else int(decimal_fraction(share) * self.questions)
 
     def expired(self, now: datetime | None = None) -> bool:
-        """Return whether the guard has expired."""
+        """Return whether the time at which the guard expires has passed."""
         return self.expires is not None and (now or datetime.now(UTC)) >= datetime.fromisoformat(self.expires)
 
     def to_dict(self) -> dict[str, Any]:
@@ -516,7 +530,8 @@ class Policy:
 
     @classmethod
     def stored(cls, plain: Mapping[str, Any]) -> Self:
-        """Read a policy that a guard wrote; earlier ones shared stored answers, kept no final and knew no Theorem D.
+        """Read a policy that a guard wrote to its ledger. Fields that earlier versions did not have get the values that
+        describe how those versions behaved.
 
         Examples
         --------
@@ -532,7 +547,9 @@ class Policy:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Read a policy back from `to_dict()`, or from a file that a steward wrote."""
+        """Make a policy from the plain data that `to_dict()` returned, or from the content of a policy file that a
+        steward wrote.
+        """
         if not isinstance(plain, Mapping):
             raise InvalidParameter(
                 f"a policy must be a mapping from names of fields to values, got a {type(plain).__name__}"

@@ -76,7 +76,7 @@ _OF_GUESSES = ("guess", "guesses", "tolerance", "show", "guess_rows", "side", "r
 
 @dataclass(frozen=True)
 class Study:
-    """The questions that are intended, and what is declared about the rows.
+    """The questions that a study intends to ask, and what is declared about its rows.
 
     Attributes
     ----------
@@ -116,17 +116,19 @@ class Study:
 
     @property
     def count(self) -> int:
-        """How many questions there are in all."""
+        """The number of questions in the study, with repetitions."""
         return sum(one.count for one in self.questions)
 
     @property
     def adaptive(self) -> int:
-        """How many of them will be chosen after earlier answers were seen."""
+        """The number of questions that will be chosen after earlier answers were seen."""
         return sum(one.adaptive for one in self.questions)
 
     @classmethod
     def from_dict(cls, plain: Any, schema: Schema | None = None, n: int | None = None) -> Study:
-        """Read a study; with `schema` and `n` it is about rows that are there, and its columns are theirs."""
+        """Make a study from plain data. With `schema` and `n` it is a study of existing rows, whose columns and number
+        these are.
+        """
         if not isinstance(plain, Mapping):
             raise InvalidParameter("a study must be a table with the fields n (number of rows) and questions")
         unknown = [str(name) for name in plain if name not in _FIELDS]
@@ -161,7 +163,7 @@ class Study:
 
     @classmethod
     def read(cls, path: Path | str) -> Study:
-        """Read a study from a file: TOML, or JSON where its name ends in `.json`."""
+        """Read a study from a TOML file, or from a JSON file if the file's name ends in `.json`."""
         try:
             text = Path(path).read_text("utf-8")
         except (OSError, UnicodeDecodeError):
@@ -250,7 +252,7 @@ class StudyPlan:
 
 
 def plan_study(study: Study, *, changes: bool = True) -> StudyPlan:
-    """Return the policy that makes the narrowest intervals for a study.
+    """Return the policy with which a guard answers all questions of a study with the narrowest intervals.
 
     Parameters
     ----------

@@ -341,7 +341,7 @@ class Run(SharedOnCopy):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Return the holdout that `state()` described, ready for its next question.
+        """Make the holdout that `state()` described, ready for its next question.
 
         States of earlier versions, which used other weights, are read too. What they showed is charged by the prior of
         this version, and they have no part of the failure probability for a final.

@@ -47,7 +47,8 @@ Send `Authorization: Bearer hf_...`. Errors are `application/problem+json` with 
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """Return the application of one worker. Opens the ledger at once; lets go of it when the server stops.
+    """Return the web application (ASGI) of one server process. The ledger is opened immediately, and closed when the
+    server stops.
 
     Examples
     --------

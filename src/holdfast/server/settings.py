@@ -14,9 +14,10 @@ PORT = 8321
 
 
 class Settings(OidcSettings):
-    """Where the server keeps things, what stewards may register, and the limits that hold for every request.
+    """The settings of a server: where it stores its data, which data stewards may register, and the limits on every
+    request.
 
-    Every one of them is on the documentation's page of settings.
+    The documentation's page of settings lists all of them.
 
     Examples
     --------
@@ -108,10 +109,10 @@ class Settings(OidcSettings):
 
     @property
     def ledger_place(self) -> str:
-        """The ledger's address."""
+        """The address of the ledger: a file or a postgresql:// address."""
         return self.ledger if self.ledger is not None else str(self.folder / "ledger.db")
 
     @property
     def uploads(self) -> Path:
-        """The one folder that uploads are written to."""
+        """The folder to which all uploaded files are written."""
         return self.folder / "uploads"

@@ -158,7 +158,7 @@ def expressions(random: Random, count: int) -> list[Expression]:
         except InvalidParameter as refused:
             known = (
                 "1000 for all values of its columns with sizes between 2",
-                "once it is compiled",
+                "after it is compiled",
                 "must have whole numbers",
                 "write the result of the comparison instead, or compare a column with",
             )

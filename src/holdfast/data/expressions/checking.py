@@ -333,7 +333,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Expression:
-    """A checked expression. Compilers and the interpreter take nothing else.
+    """An expression that was checked against a schema. The compilers and the interpreter accept only such expressions.
 
     Examples
     --------
@@ -353,7 +353,7 @@ class Expression:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns it reads, in order of the alphabet."""
+        """The names of the columns that the expression uses, in alphabetical order."""
         return tuple(sorted(self.kinds))
 
     def fits(self, schema: Schema) -> bool:
@@ -368,14 +368,15 @@ class Expression:
 
     @cached_property
     def nullable(self) -> bool:
-        """Whether it can be NULL on some row of the schema, as far as its parts show."""
+        """Whether the expression can be NULL on some row with this schema, judged by its parts."""
         return _can_be_null(self.node, self.facts, frozenset())
 
 
 def checked(node: tree.Node, schema: Schema, most_nodes: int = tree.MOST_NODES) -> Expression:
-    """Check a tree against a schema.
+    """Check the tree of an expression against a schema.
 
-    `most_nodes` is for trees that the library builds around an expression, such as the cells of a histogram.
+    `most_nodes` is the largest allowed number of nodes. The library gives a larger one for trees that it builds around
+    an expression, such as the cells of a histogram.
 
     Raises
     ------
@@ -920,7 +921,7 @@ def _called(kind: Any) -> str:
 
 
 def expression(source: str | Mapping[str, Any] | float | tree.Node | Expression, schema: Schema) -> Expression:
-    """Read an expression in any form and check it against a schema, before any row is touched.
+    """Read an expression, given as a text, a tree or plain data, and check it against a schema. No row is read.
 
     Parameters
     ----------

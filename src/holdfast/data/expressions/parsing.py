@@ -505,7 +505,8 @@ _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _MINUS, _CLOSED = range(8)
 
 
 def to_text(node: tree.Node) -> str:
-    """Return the text of a tree. `parse` reads it back as the same tree, unless it nests deeper than text may.
+    """Return the text of a tree. `parse` reads it back as the same tree, unless it is nested more deeply than a text
+    may be.
 
     Examples
     --------

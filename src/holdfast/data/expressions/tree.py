@@ -281,7 +281,7 @@ _COMPARISON: tuple[ComparisonSign, ...] = ("=", "<>", "<", "<=", ">", ">=")
 
 
 def to_json(node: Node) -> Any:
-    """Return plain data that `from_json` reads back as the same tree.
+    """Return the tree of an expression as plain data, which `from_json` reads back as the same tree.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def to_json(node: Node) -> Any:
 
 
 def from_json(data: Any) -> Node:
-    """Return the tree of plain data, not yet checked against a schema.
+    """Return the tree of an expression that is given as plain data. It is not yet checked against a schema.
 
     Raises
     ------

@@ -163,7 +163,7 @@ def place(held: Any, column: Column, categories: Categories, null_at: int | None
 
 @dataclass(frozen=True)
 class Count:
-    """The number of rows for which a predicate is true. NULL is not true.
+    """The number of rows for which a condition is true. NULL does not count as true.
 
     Examples
     --------
@@ -178,11 +178,13 @@ class Count:
         set_fields(self, expression=node_of(self.expression))
 
     def plan(self, schema: Schema) -> Plan:
-        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema."""
+        """Return the plan of the sums that an engine computes. `InvalidParameter` is raised if the expression does not
+        fit the schema.
+        """
         return Plan(counted=checked_kind(self.expression, schema, "boolean"))
 
     def adds(self, schema: Schema) -> Added:
-        """Return the contribution of each row: the definition of the statistic."""
+        """Return what each row adds to the sums. This defines the statistic."""
         inner = checked_kind(self.expression, schema, "boolean")
         return lambda row: [(0, 1)] if python_rows.evaluate(inner, row) is True else []
 
@@ -191,13 +193,13 @@ class Count:
         return 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the request as plain data."""
+        """Return the statistic as plain data."""
         return {"statistic": "count", "expression": to_json(self.expression)}
 
 
 @dataclass(frozen=True)
 class Present:
-    """The number of rows on which an expression is not NULL.
+    """The number of rows in which an expression is not NULL.
 
     Examples
     --------
@@ -212,12 +214,14 @@ class Present:
         set_fields(self, expression=node_of(self.expression))
 
     def plan(self, schema: Schema) -> Plan:
-        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema."""
+        """Return the plan of the sums that an engine computes. `InvalidParameter` is raised if the expression does not
+        fit the schema.
+        """
         checked_kind(self.expression, schema, *VALUE_KINDS)
         return Plan(counted=built(tree.Not(tree.IsNull(self.expression)), schema))
 
     def adds(self, schema: Schema) -> Added:
-        """Return the contribution of each row: the definition of the statistic."""
+        """Return what each row adds to the sums. This defines the statistic."""
         inner = checked_kind(self.expression, schema, *VALUE_KINDS)
         return lambda row: [] if python_rows.evaluate(inner, row) is None else [(0, 1)]
 
@@ -226,7 +230,7 @@ class Present:
         return 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the request as plain data."""
+        """Return the statistic as plain data."""
         return {"statistic": "present", "expression": to_json(self.expression)}
 
 
@@ -236,10 +240,10 @@ class Present:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many rows have a value in each bin; the last number counts all others, NULL among them.
+    """The number of rows with a value in each bin. The last number counts all other rows, including those with NULL.
 
-    Bin `i` is `[edges[i], edges[i + 1])`; the last bin has its right edge too. `null_as` is the bin that NULL counts in
-    instead, and with `where_present` NULL counts nowhere.
+    Bin `i` is `[edges[i], edges[i + 1])`, and the last bin includes its right edge. If `null_as` is given, NULL counts
+    in that bin instead. With `where_present`, rows with NULL are not counted at all.
 
     Examples
     --------
@@ -260,7 +264,9 @@ class Histogram:
             set_fields(self, null_as=arguments.whole("null_as", self.null_as, at_least=0, at_most=len(self.edges) - 2))
 
     def plan(self, schema: Schema) -> Plan:
-        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema."""
+        """Return the plan of the sums that an engine computes. `InvalidParameter` is raised if the expression does not
+        fit the schema.
+        """
         checked_kind(self.expression, schema, "number")
         bins = len(self.edges) - 1
         branches = [branch(self.expression, "<", self.edges[0], bins)]
@@ -273,7 +279,7 @@ class Histogram:
         return Plan(cells=bins + 1, cell=cell, counted=counted)
 
     def adds(self, schema: Schema) -> Added:
-        """Return the contribution of each row: the definition of the statistic."""
+        """Return what each row adds to the sums. This defines the statistic."""
         inner = checked_kind(self.expression, schema, "number")
         bins = len(self.edges) - 1
 
@@ -290,11 +296,11 @@ class Histogram:
         return added
 
     def size(self, schema: Schema) -> int:
-        """Length of the result: one for each bin, and one for other rows."""
+        """The length of the result: one number for each bin, and one for all other rows."""
         return len(self.edges)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the request as plain data."""
+        """Return the statistic as plain data."""
         plain = {"statistic": "histogram", "expression": to_json(self.expression), "edges": list(self.edges)}
         plain |= {} if self.null_as is None else {"null_as": self.null_as}
         return plain | ({"where_present": True} if self.where_present else {})
@@ -306,7 +312,8 @@ class Histogram:
 
 @dataclass(frozen=True)
 class QuantileCounts:
-    """How many rows are at or below each threshold, then how many have a value, then how many are NULL.
+    """The number of rows whose value is at or below each threshold, then the number of rows with a value, then the
+    number of rows with NULL.
 
     Examples
     --------
@@ -323,7 +330,9 @@ class QuantileCounts:
         set_fields(self, expression=node_of(self.expression), thresholds=rising("thresholds", self.thresholds, 1))
 
     def plan(self, schema: Schema) -> Plan:
-        """Return the sums that an engine computes. `InvalidParameter` if the expression does not fit the schema."""
+        """Return the plan of the sums that an engine computes. `InvalidParameter` is raised if the expression does not
+        fit the schema.
+        """
         checked_kind(self.expression, schema, "number")
         last = len(self.thresholds)
         branches = [branch(self.expression, "<=", edge, at) for at, edge in enumerate(self.thresholds)]
@@ -332,7 +341,7 @@ class QuantileCounts:
         return Plan(cells=last + 2, cell=cell, running=last + 2)
 
     def adds(self, schema: Schema) -> Added:
-        """Return the contribution of each row: the definition of the statistic."""
+        """Return what each row adds to the sums. This defines the statistic."""
         inner = checked_kind(self.expression, schema, "number")
         last = len(self.thresholds)
 
@@ -345,11 +354,11 @@ class QuantileCounts:
         return added
 
     def size(self, schema: Schema) -> int:
-        """Length of the result: one for each threshold, and two."""
+        """The length of the result, which is the number of thresholds plus 2."""
         return len(self.thresholds) + 2
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the request as plain data."""
+        """Return the statistic as plain data."""
         ends = list(self.thresholds)
         return {"statistic": "quantile-counts", "expression": to_json(self.expression), "thresholds": ends}
 
@@ -360,7 +369,8 @@ class QuantileCounts:
 
 @dataclass(frozen=True)
 class Contingency:
-    """How many rows there are in each cell of a table of columns by their declared categories.
+    """The number of rows in each cell of a table, whose cells are the combinations of the declared categories of some
+    columns.
 
     Parameters
     ----------
@@ -419,8 +429,8 @@ class Contingency:
         return declared
 
     def plan(self, schema: Schema) -> Plan:
-        """Return the sums that an engine computes. Raises `InvalidParameter` if columns or categories do not fit the
-        schema.
+        """Return the plan of the sums that an engine computes. `InvalidParameter` is raised if columns or categories do
+        not fit the schema.
         """
         cells = self.size(schema)
         stride, cell = cells, None
@@ -433,7 +443,7 @@ class Contingency:
         return Plan(cells=cells, cell=built_whole(cell, schema, cells << len(self.columns)), counted=counted)
 
     def adds(self, schema: Schema) -> Added:
-        """Return the contribution of each row: the definition of the statistic."""
+        """Return what each row adds to the sums. This defines the statistic."""
         named = self._all(schema)
 
         def added(row: Row) -> list[tuple[int, int]]:
@@ -447,11 +457,11 @@ class Contingency:
         return added
 
     def size(self, schema: Schema) -> int:
-        """Length of the result: the number of cells."""
+        """The length of the result, which is the number of cells."""
         return checked_cells(math.prod(len(categories) + 1 for _, categories, _ in self._all(schema)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the request as plain data."""
+        """Return the statistic as plain data."""
         assert self.categories is not None
         categories = [None if these is None else list(these) for these in self.categories]
         plain: dict[str, Any] = {"statistic": "contingency", "columns": list(self.columns), "categories": categories}
@@ -472,7 +482,8 @@ def present(columns: tuple[str, ...], schema: Schema) -> Expression:
 
 @dataclass(frozen=True)
 class GroupBy:
-    """Another request for the rows of each declared category of a column, then for all other rows.
+    """Another statistic, computed separately for the rows of each declared category of a column, and then for all other
+    rows.
 
     Examples
     --------
@@ -494,7 +505,9 @@ class GroupBy:
             set_fields(self, categories=tuple(self.categories))
 
     def plan(self, schema: Schema) -> Plan:
-        """Return what an engine adds up. Raises `InvalidParameter` where column or categories do not fit the schema."""
+        """Return the plan of the sums that an engine computes. `InvalidParameter` is raised if the column or the
+        categories do not fit the schema.
+        """
         inner, categories = self.inner.plan(schema), categories_of(schema, self.column, self.categories)
         cell: tree.Node = code(schema[self.column], categories, inner.cells)
         cells = checked_cells((len(categories) + 1) * inner.cells)
@@ -504,7 +517,7 @@ class GroupBy:
         return Plan(cells, whole, inner.counted, inner.added, inner.times, inner.running)
 
     def adds(self, schema: Schema) -> Added:
-        """Return the contribution of each row: the definition of the statistic."""
+        """Return what each row adds to the sums. This defines the statistic."""
         inner, categories = self.inner.adds(schema), categories_of(schema, self.column, self.categories)
         length = self.inner.size(schema)
 
@@ -515,10 +528,12 @@ class GroupBy:
         return added
 
     def size(self, schema: Schema) -> int:
-        """Length of the result: that of the inner request for each category and for other rows."""
+        """The length of the result: the length of the inner statistic's result, once for each category and once for all
+        other rows.
+        """
         return checked_cells((len(categories_of(schema, self.column, self.categories)) + 1) * self.inner.size(schema))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the request as plain data."""
+        """Return the statistic as plain data."""
         categories = None if self.categories is None else list(self.categories)
         return {"statistic": "group-by", "column": self.column, "categories": categories, "inner": self.inner.to_dict()}

@@ -29,12 +29,12 @@ UNIT: int = MOST_ADDED
 
 @dataclass(frozen=True)
 class FixedSum:
-    """Sum over rows of a clipped value in whole steps of 2**-30 of its range.
+    """The sum over all rows of a value that is clipped to a range, counted in whole steps of 2**-30 of the range.
 
-    A row with value `x` adds `floor((clip(x) - low) * scale)`, where `scale` is the double nearest to
-    `2**30 / (high - low)` and each operation is one in double precision; NULL counts as `default`. A truth value counts
-    as 1 or 0. So one row adds a whole number from 0 to 2**30, and a sum over up to 2**32 rows is exact in 64 bits, in
-    any order. A product and not a quotient, because some engines divide by multiplying with a rounded reciprocal.
+    A row with value `x` adds `floor((clip(x) - low) * scale)`, where `scale` is the double nearest to `2**30 / (high -
+    low)` and each operation is one in double precision. NULL counts as `default`, and a truth value as 1 or 0. So each
+    row adds a whole number from 0 to 2**30, and a sum over up to 2**32 rows is exact in 64 bits, in any order. The
+    formula multiplies instead of dividing, because some engines divide by multiplying with a rounded reciprocal.
 
     Parameters
     ----------
@@ -79,20 +79,21 @@ class FixedSum:
 
     @property
     def scale(self) -> float:
-        """Steps for one unit of the value."""
+        """The number of steps for one unit of the value."""
         return UNIT / self.width
 
     def steps(self, value: float | None) -> int:
-        """Return what a row with this value adds."""
+        """Return the number of steps that a row with this value adds to the sum."""
         number = self.default if value is None else float(value)
         assert number is not None
         return math.floor((min(max(number, self.low), self.high) - self.low) * self.scale)
 
     def mean(self, total: int, n: int) -> Fraction:
-        """Return the mean that a sum of `n` rows stands for.
+        """Return the mean of the values, given the sum of the steps of `n` rows.
 
-        It is below the mean of the clipped values by less than `(1 + 2**-20) * 2**-30 * width`, and never above it by
-        more than `2**-50 * width`: rounding down costs less than a step, each of three roundings 2**-53 of the width.
+        This mean is below the mean of the clipped values by less than `(1 + 2**-20) * 2**-30 * width`, and above it by
+        at most `2**-50 * width`. The reason is that rounding down costs each row less than one step, and that each of
+        three further roundings costs 2**-53 of the width.
         """
         return Fraction(self.low) + Fraction(self.width) * Fraction(int(total), n * UNIT)
 
@@ -113,7 +114,9 @@ class FixedSum:
         return Plan(added=built(self.steps_of(inner), schema))
 
     def steps_of(self, inner: Expression) -> tree.Node:
-        """Return what a row adds as a node: a whole number from 0 to `UNIT`, never NULL."""
+        """Return the expression (as a tree) of the number of steps that a row adds: a whole number from 0 to `UNIT`,
+        never NULL.
+        """
         assert self.default is not None
         value = self.expression
         if inner.kind == "boolean":
@@ -138,7 +141,7 @@ class FixedSum:
         return Plan(added=built_whole(self.steps_of(inner), schema, UNIT))
 
     def adds(self, schema: Schema) -> Added:
-        """Return the contribution of each row: the definition of the statistic."""
+        """Return what each row adds to the sums. This defines the statistic."""
         inner = checked_kind(self.expression, schema, "number", "boolean")
         return lambda row: [(0, self.steps(python_rows.evaluate(inner, row)))]  # type: ignore[arg-type]
 
@@ -147,19 +150,21 @@ class FixedSum:
         return 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the request as plain data."""
+        """Return the statistic as plain data."""
         ends = {"low": self.low, "high": self.high, "default": self.default}
         return {"statistic": "fixed-sum", "expression": to_json(self.expression), **ends}
 
 
 @dataclass(frozen=True)
 class PowerSum:
-    """Sum over rows of a power of a clipped value, or of the difference of two, in whole steps of 2**-30.
+    """The sum over all rows of a power of a clipped value, or of the difference of two clipped values, counted in whole
+    steps of 2**-30.
 
-    Write `q` for what a row adds to the fixed sum. The row's value in [0, 1] is `x = q/2**30`; with a second fixed sum
-    it is `x = (q - q2 + 2**30)/2**31`, which is 1/2 where the two agree. A row adds `floor(x**power * 2**30)`, where
-    the power is a product of `x` from left to right and each operation is one in double precision. So a sum over up to
-    2**32 rows is exact in 64 bits, in any order, and each row is rounded down by less than a step and a hair.
+    Let `q` be the number of steps that a row adds to the `FixedSum` of its value. The row's value, scaled to [0, 1], is
+    `x = q/2**30`. With a second `FixedSum` it is `x = (q - q2 + 2**30)/2**31`, which is 1/2 if the two values agree. A
+    row adds `floor(x**power * 2**30)`, where the power is a product of `x` from left to right and each operation is one
+    in double precision. So a sum over up to 2**32 rows is exact in 64 bits, in any order. The value of each row is
+    rounded down by less than one step plus a floating-point rounding error.
 
     Parameters
     ----------
@@ -187,7 +192,9 @@ class PowerSum:
             raise InvalidParameter(f"power must be 2, 3 or 4, got {self.power!r}")
 
     def plan(self, schema: Schema) -> Plan:
-        """Return the sums that an engine computes. `InvalidParameter` if an expression does not fit the schema."""
+        """Return the plan of the sums that an engine computes. `InvalidParameter` is raised if an expression does not
+        fit the schema.
+        """
         parts = [part for part in (self.first, self.second) if part is not None]
         steps = [part.steps_of(checked_kind(part.expression, schema, "number", "boolean")) for part in parts]
         value = steps[0]
@@ -201,7 +208,7 @@ class PowerSum:
         return Plan(added=built(whole, schema))
 
     def adds(self, schema: Schema) -> Added:
-        """Return the contribution of each row: the definition of the statistic."""
+        """Return what each row adds to the sums. This defines the statistic."""
         own = [part.adds(schema) for part in (self.first, self.second) if part is not None]
 
         def added(row: Row) -> list[tuple[int, int]]:
@@ -219,6 +226,6 @@ class PowerSum:
         return 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the request as plain data."""
+        """Return the statistic as plain data."""
         second = None if self.second is None else self.second.to_dict()
         return {"statistic": "power-sum", "first": self.first.to_dict(), "power": self.power, "second": second}

@@ -28,7 +28,7 @@ _MOST_NODES = 20_000
 
 
 class Exact(tuple[int, ...]):
-    """Exact results, one whole number per cell. Secret: no repr shows them.
+    """The exact result of a statistic, one whole number for each cell. It is secret, and no repr shows it.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Exact(tuple[int, ...]):
 
 @dataclass(frozen=True)
 class Plan:
-    """What an engine adds up for one request.
+    """The plan of one statistic: the sums over rows that an engine computes for it.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ class Plan:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns it reads, in order of the alphabet."""
+        """The names of the columns that the expression uses, in alphabetical order."""
         parts = (self.cell, self.counted, self.added)
         return tuple(sorted({name for part in parts if part is not None for name in part.columns}))
 
     def finish(self, sums: Sequence[int]) -> Exact:
-        """Return the result, from the sums of all cells in order."""
+        """Return the result of the statistic, computed from the sums of all cells in order."""
         if len(sums) != self.cells:
             raise InvalidParameter(f"sums must have one number for each of {self.cells} cells, got {len(sums)}")
         results = [int(total) * self.times for total in sums]
@@ -183,7 +183,8 @@ Added = Callable[[Row], Iterable[tuple[int, int]]]
 
 @runtime_checkable
 class Statistic(Protocol):
-    """A request. Frozen; equal requests are the same question.
+    """A statistic that is to be computed from the rows. It cannot be changed, and two equal statistics ask for the same
+    numbers.
 
     Examples
     --------
@@ -193,16 +194,16 @@ class Statistic(Protocol):
     """
 
     def plan(self, schema: Schema) -> Plan:
-        """Return what an engine adds up."""
+        """Return the plan of the sums that an engine computes."""
 
     def adds(self, schema: Schema) -> Added:
-        """Return the contribution of each row: the definition of the statistic."""
+        """Return what each row adds to the sums. This defines the statistic."""
 
     def size(self, schema: Schema) -> int:
-        """Length of the result."""
+        """The length of the result: how many numbers it has."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the request as plain data."""
+        """Return the statistic as plain data."""
 
 
 def checked_kind(node: tree.Node | Expression, schema: Schema, *kinds: str) -> Expression:
@@ -256,7 +257,8 @@ def set_fields(request: Any, **values: Any) -> None:
 
 
 def of_rows(statistic: Statistic, rows: Iterable[Row], schema: Schema) -> Exact:
-    """Return the exact result by the interpreter, row by row: what each request means, and the oracle for every engine.
+    """Return the exact result of each statistic, computed row by row in Python. It defines what each statistic means,
+    and the engines are tested against it.
 
     Examples
     --------

@@ -20,7 +20,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The signed state of a verification after an entry.
+    """The signed state of a verification after some entry of a ledger, from which a later verification can continue.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Checkpoint:
     signature: str = field(default="", repr=False)
 
     def signed(self, key: SigningKey) -> Self:
-        """Return the same checkpoint, signed with a key."""
+        """Return the same checkpoint with a signature made with `key`."""
         named = replace(self, public_key=key.public)
         return replace(named, signature=key.sign(named._message()))
 
@@ -78,7 +78,7 @@ class Checkpoint:
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
-        """Read a checkpoint; one with other fields is refused, because they would not be signed."""
+        """Make a checkpoint from plain data. Unknown fields are refused, because the signature would not cover them."""
         names = set(cls.__dataclass_fields__)
         if not isinstance(plain, Mapping) or plain.get("checkpoint") != FORMAT or set(plain) != names | {"checkpoint"}:
             raise InvalidParameter(

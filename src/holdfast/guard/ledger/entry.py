@@ -48,7 +48,9 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class Head:
-    """The end of a chain: the number and hash of the last entry, and the public key that signs it (None: unsigned)."""
+    """The end of a ledger's chain: the number and the hash of its last entry, and the public key with which it is
+    signed (None if it is not signed).
+    """
 
     sequence: int = 0
     hash: str = START
@@ -57,8 +59,8 @@ class Head:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a ledger. It stores texts, so that nothing can change it; `body` and `states` parse them on every
-    access.
+    """One entry of a ledger. It stores its content as texts, so that it cannot be changed; `body` and `states` parse
+    these texts on every access.
 
     Attributes
     ----------
@@ -110,7 +112,7 @@ class Entry:
         states: Mapping[str, str] | None = None,
         signer: str | None = None,
     ) -> Self:
-        """Return the entry that comes after `head`, its hash computed.
+        """Make the entry that follows the entry `head`, and compute its hash.
 
         Examples
         --------
@@ -141,23 +143,25 @@ class Entry:
 
     @property
     def body(self) -> dict[str, Any]:
-        """The content of the entry, parsed from its text: a new object on every access."""
+        """The content of the entry, parsed from its text. Each access gives a new object."""
         read: dict[str, Any] = json.loads(self.text)
         return read
 
     @property
     def states(self) -> dict[str, str]:
-        """Digests of the accounts and secrets that changed with this entry."""
+        """The digests of the accounts and secrets that were changed together with this entry."""
         read: dict[str, str] = json.loads(self.states_text)
         return read
 
     @property
     def has_seat(self) -> bool:
-        """Whether its analyst has a chain of their own; where the text does not name one the body is not parsed."""
+        """Whether the entry's analyst has a separate chain of entries. The body is parsed only if its text mentions
+        such a chain.
+        """
         return f'"{SEAT}"' in self.text and self.body.get(SEAT) is not None
 
     def document(self) -> str:
-        """Return the canonical JSON whose SHA-256 is the hash."""
+        """Return the entry as canonical JSON. The SHA-256 of this text is the entry's hash."""
         return _document(
             dataset=self.dataset,
             sequence=self.sequence,
@@ -173,11 +177,11 @@ class Entry:
         )
 
     def computed_hash(self) -> str:
-        """Return the hash that the fields give; `hash` is what was stored."""
+        """Compute the hash from the fields. For an unchanged entry it equals the stored `hash`."""
         return sha256(self.document())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data: the document as an object, and the hash."""
+        """Return the entry as plain data: the fields of its document, and its hash."""
         return {
             "format": FORMAT,
             "dataset": self.dataset,
@@ -196,7 +200,9 @@ class Entry:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Read an entry back from `to_dict()`; whether its hash fits is for `verify` to say."""
+        """Make an entry from the plain data that `to_dict()` returned. Its hash is not checked here; `verify` does
+        that.
+        """
         try:
             if plain["format"] != FORMAT:
                 raise InvalidParameter(f"format must be {FORMAT}, got {plain['format']!r}")

@@ -27,10 +27,12 @@ from holdfast.guard.ledger.entry import Entry
 
 
 def costs_of(entries: Iterable[Entry]) -> list[tuple[Cost | None, int]]:
-    """Each cost that was paid and how often; None stands for answers without noise, which are not private.
+    """Return each privacy cost that was charged, and how often. None stands for answers without noise, which are not
+    differentially private.
 
-    A question that was reserved first is counted where it was paid, and not again where it was answered. A holdout's
-    run is paid whole by the entry that opened the guard, and a planned mean says what it cost in its details.
+    A question that was charged before it was answered is counted once, at the entry that charged it. The run of a
+    Thresholdout holdout is charged completely by the entry that opened the guard. The cost of a planned mean is in the
+    details of its answer.
 
     Examples
     --------
@@ -52,11 +54,12 @@ def costs_of(entries: Iterable[Entry]) -> list[tuple[Cost | None, int]]:
 
 
 def to_events(costs: Iterable[tuple[Cost | None, int]]) -> list[dict[str, Any]]:
-    """Return the costs as events: a name of dp_accounting's, its parameters, and how often.
+    """Return the costs as events of the package dp_accounting: for each, the name of the event, its parameters, and how
+    often it occurred.
 
-    A pure cost is a binary randomised response: every such mechanism can be made from one (Kairouz, Oh and Viswanath
-    2015). A `GDP` cost is a Gaussian mechanism of noise multiplier `1/mu`. Approximate, point-wise and Renyi
-    costs have no event, and answers without noise are not private.
+    A pure cost becomes a binary randomised response, from which every mechanism with that cost can be simulated
+    (Kairouz, Oh and Viswanath 2015). A `GDP` cost becomes a Gaussian mechanism with noise multiplier `1/mu`.
+    Approximate, point-wise and Renyi costs have no event, and answers without noise are not private.
 
     Examples
     --------
@@ -84,7 +87,8 @@ def _event(cost: Cost | None) -> dict[str, Any]:
 
 
 def to_dp_accounting(events: Iterable[Mapping[str, Any]]) -> Any:
-    """One `ComposedDpEvent` of dp_accounting, for its `RdpAccountant(neighboring_relation=REPLACE_ONE)`.
+    """Return the costs as one `ComposedDpEvent` of the package dp_accounting, for its
+    `RdpAccountant(neighboring_relation=REPLACE_ONE)`.
 
     Examples
     --------
@@ -104,11 +108,13 @@ def to_dp_accounting(events: Iterable[Mapping[str, Any]]) -> Any:
 
 
 def pld_report(costs: Iterable[tuple[Cost | None, int]], delta: float) -> dict[str, Any]:
-    """The `epsilon` at `delta` that these costs amount to, had they been fixed in advance; for reading, not for gating.
+    """Return the `epsilon` at `delta` of these costs together, as if they had been fixed in advance. It is for
+    information, not for deciding which questions to admit.
 
-    Pure, approximate and Gaussian costs are composed by their privacy loss distributions (dp_accounting's arithmetic,
-    which rounds against us). A zCDP cost has no such distribution: their rhos are summed, converted at half of `delta`
-    and added, the distributions then getting the other half.
+    Pure, approximate and Gaussian costs are composed by their privacy loss distributions, with the arithmetic of
+    dp_accounting, which rounds towards a larger epsilon. A zCDP cost has no such distribution. The rhos of such costs
+    are summed and converted to an epsilon at half of `delta`, which is added; the distributions then get the other half
+    of `delta`.
 
     Raises
     ------

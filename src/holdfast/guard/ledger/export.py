@@ -20,7 +20,8 @@ COLUMNS = ("dataset", "sequence", "time", "kind", "analyst", "key", "question", 
 
 
 def to_json(rows: Snapshot) -> Iterator[str]:
-    """One JSON object, in pieces, one entry per line: heads with signatures, accounts, entries. `verify` reads it.
+    """Yield an export in pieces: one JSON object with heads and signatures, accounts, and entries (one per line).
+    `verify` can read it.
 
     Examples
     --------
@@ -44,7 +45,7 @@ def to_json(rows: Snapshot) -> Iterator[str]:
 
 
 def to_csv(rows: Snapshot) -> Iterator[str]:
-    """A line for each entry of every ledger; costs and answers are JSON inside their cell.
+    """Yield CSV with one line for each entry of each ledger. Costs and answers are JSON texts in their cells.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def to_csv(rows: Snapshot) -> Iterator[str]:
 
 
 def read_json(text: str) -> Snapshot:
-    """Return the rows of an export, for verifying.
+    """Read an export in JSON and return its rows, so that they can be verified.
 
     Examples
     --------

@@ -123,7 +123,8 @@ class _Request(Generic[T]):
 
 
 class Ledger(NoCopy):
-    """The ledger of one data set; made by `Store.ledger`. Threads may share it, and so may a process that forks.
+    """The ledger of one data set. `Store.ledger` makes it. Several threads, and forked processes, may use the same
+    object.
 
     Examples
     --------
@@ -151,20 +152,20 @@ class Ledger(NoCopy):
 
     @property
     def dataset(self) -> str:
-        """The fingerprint of the data."""
+        """The name of the data set whose ledger this is."""
         return self._dataset
 
     @property
     def key(self) -> SigningKey | None:
-        """The key that signs receipts and heads; None where the ledger is not signed."""
+        """The key with which receipts and heads are signed. None if the ledger is not signed."""
         return self._key
 
     def submit(self, work: Callable[[Transaction], T], *, keys: Keys = (), questions: Questions = ()) -> T:
-        """Run `work` in a transaction, make its effects durable, and only then return its result.
+        """Run the function `work` in a transaction, store its effects durably, and only then return its result.
 
-        No other thread or process changes the chain meanwhile. If `work` raises, what it did is dropped and the error
-        is raised here; others that share the commit are not touched. `work` should be short, must not submit to the
-        same ledger, and may run in another thread of this process.
+        No other thread or process changes the chain at the same time. If `work` raises an error, its effects are
+        dropped and the error is raised here; other functions that share the commit are not affected. `work` should be
+        short, must not call `submit` on the same ledger, and may run in another thread of this process.
 
         Parameters
         ----------
@@ -188,9 +189,9 @@ class Ledger(NoCopy):
     def submit_each(
         self, works: Sequence[Callable[[Transaction], T]], *, keys: Keys = (), questions: Questions = ()
     ) -> list[T | Exception]:
-        """Submit functions of concurrent requests. Returns for each its result, or the error that it raised.
+        """Submit the functions of several requests at once. For each, return its result or the error that it raised.
 
-        Each is decided as if it had been submitted alone, in this order; they share commits.
+        The result is as if each function had been submitted alone, in this order, but they share commits.
         """
         if self._pid != os.getpid():  # a child process starts without its parent's waiting threads
             self._start()
@@ -302,21 +303,23 @@ class Ledger(NoCopy):
         return mine
 
     def look(self, work: Callable[[View], T]) -> T:
-        """Run `work` on a consistent view of the chain, without a lock and without writing."""
+        """Run the function `work` on a consistent view of the chain. It takes no lock and writes nothing."""
         with self._backend.reading() as (head, source):
             return work(View(self._dataset, source, Changes(head)))
 
     def head(self) -> Head:
-        """Return where the chain ends."""
+        """Return the end of the chain: the number and the hash of its last entry."""
         return self.look(lambda view: view.head)
 
     def entries(self, first: int = 1, last: int | None = None) -> Iterator[Entry]:
-        """Entries `first` to `last`, in order."""
+        """Yield the entries with the numbers `first` to `last`, in order."""
         first = arguments.whole("first", first, at_least=1)
         return self._backend.entries(first, None if last is None else arguments.whole("last", last, at_least=0))
 
     def tree_head(self) -> TreeHead:
-        """Return how many entries there are and the root of the tree over them, signed: to be published."""
+        """Return a signed statement of the number of entries and of the root of the hash tree over them, which can be
+        published.
+        """
         if self._key is None:
             raise LedgerUnavailable(
                 "this ledger was opened without its key, so nothing can be signed; open it with its key"
@@ -325,7 +328,9 @@ class Ledger(NoCopy):
         return TreeHead.of(self._dataset, sequence, self._tree.root(sequence), self._key)
 
     def inclusion(self, sequence: int, size: int | None = None) -> Inclusion:
-        """Return the path from an entry to the root over the first `size` entries, all of them if not given."""
+        """Return the path in the hash tree from an entry to the root over the first `size` entries (default: over all
+        entries).
+        """
         end = self.head().sequence
         size = end if size is None else arguments.whole("size", size, at_least=1, at_most=end)
         sequence = arguments.whole("sequence", sequence, at_least=1, at_most=size)
@@ -342,7 +347,7 @@ class Ledger(NoCopy):
         analyst: str | None = None,
         kind: str | None = None,
     ) -> list[Entry]:
-        """At most `limit` entries in order, all of them or one analyst's; read through an index.
+        """Return at most `limit` entries in order, of all analysts or of one. They are found with an index.
 
         Parameters
         ----------

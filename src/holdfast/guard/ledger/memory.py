@@ -164,7 +164,7 @@ class MemoryStore(Store):
         return self._chains.setdefault(dataset, _Chain(self._whole))
 
     def datasets(self) -> list[str]:
-        """Return every data set that has a chain here, in order."""
+        """Return the names of all data sets that have a ledger in this store, in order."""
         return sorted(self._chains)
 
     def states(self, kind: StateKind, name: str, known: Mapping[str, int]) -> dict[str, StateRow]:

@@ -138,9 +138,10 @@ def root_from(leaf: bytes, sequence: int, size: int, path: Sequence[bytes]) -> b
 
 @dataclass(frozen=True)
 class TreeHead:
-    """A signed statement about a whole chain: how many entries it had, and the root of the tree over them.
+    """A signed statement about a whole ledger: its number of entries, and the root of the hash tree over them.
 
-    It shows nothing of the entries, so it can be published. Whoever keeps one can show later that entries were changed.
+    It shows nothing of the entries' content, so it can be published. Whoever keeps a copy can later prove that entries
+    were changed.
 
     Examples
     --------
@@ -160,7 +161,7 @@ class TreeHead:
 
     @classmethod
     def of(cls, dataset: str, sequence: int, root: bytes, key: SigningKey) -> Self:
-        """Sign the current state of a chain."""
+        """Make and sign the statement about the current state of a ledger."""
         unsigned = cls(dataset, sequence, root.hex(), key.public, "")
         return cls(dataset, sequence, root.hex(), key.public, key.sign(unsigned._message()))
 
@@ -178,7 +179,7 @@ class TreeHead:
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
-        """Read a head; one with other fields is refused, because they would not be signed."""
+        """Make a head from plain data. Unknown fields are refused, because the signature would not cover them."""
         fields = _fields("tree_head", plain, ("dataset", "sequence", "root", "public_key", "signature"))
         _check_hexadecimal("a tree_head's root", fields["root"])
         return cls(**fields)
@@ -186,7 +187,9 @@ class TreeHead:
 
 @dataclass(frozen=True)
 class Inclusion:
-    """The path from an entry to the root over the first `size` entries, the lowest node first."""
+    """A proof that an entry is in the ledger: the path of hashes in the Merkle tree from the entry to the root over the
+    first `size` entries, beginning with the lowest node.
+    """
 
     dataset: str
     sequence: int
@@ -194,7 +197,8 @@ class Inclusion:
     path: tuple[str, ...]
 
     def problems(self, receipt: Receipt, head: TreeHead, public_key: str | None = None) -> list[str]:
-        """Return what is wrong with a receipt according to this path and a head; empty if the entry is in the ledger.
+        """Check a receipt against this path and a published head, and return the problems that were found. The list is
+        empty if the receipt's entry is in the ledger.
 
         Parameters
         ----------
@@ -249,7 +253,7 @@ class Inclusion:
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
-        """Read a path."""
+        """Make an inclusion proof from plain data."""
         fields = _fields("inclusion", plain, ("dataset", "sequence", "size", "path"))
         size = arguments.whole("size", fields["size"], at_least=fields["sequence"])
         path = fields["path"]

@@ -20,7 +20,7 @@ def open_store(
     create: bool = True,
     timeout: float = 30.0,
 ) -> Store:
-    """Open a store of ledgers; its tables are made or brought up to date.
+    """Open a store of ledgers. Its tables are created, or updated to this version, if needed.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SigningKey(NoCopy):
-    """A private key. It shows its public half only, and cannot be pickled.
+    """A private key with which a ledger is signed. Only its public half can be read, and it cannot be pickled.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class SigningKey(NoCopy):
 
     @classmethod
     def generate(cls) -> SigningKey:
-        """Return a new key, from the operating system's entropy."""
+        """Make a new random key, with randomness from the operating system."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         return cls(Ed25519PrivateKey.generate())
@@ -71,7 +71,9 @@ class SigningKey(NoCopy):
 
     @classmethod
     def load_or_create(cls, path: str | Path) -> SigningKey:
-        """Read a key file, or make one that only its owner can read. Two processes that do so at once get one key."""
+        """Read a key file. If it does not exist, make one that only its owner can read. Two processes that do this at
+        the same time get the same key.
+        """
         path = Path(path)
         if not path.exists():
             fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
@@ -89,7 +91,7 @@ class SigningKey(NoCopy):
 
     @property
     def public(self) -> str:
-        """The public key: 64 hexadecimal digits."""
+        """The public key, as 64 hexadecimal digits."""
         return self._public
 
     def sign(self, message: bytes) -> str:
@@ -159,10 +161,11 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Receipt:
-    """A signed statement about one entry. `answer`, `cost` and `guarantee` are those of the entry's body.
+    """A signed statement that a ledger has a certain entry. `answer`, `cost` and `guarantee` are copied from the
+    entry's body.
 
-    `seat` names the analyst where histories are separate: `sequence` and `hash` are then those of that analyst's own
-    chain (`holdfast.guard.ledger.seats`).
+    If analysts have separate histories, `seat` is the analyst's name, and `sequence` and `hash` belong to the separate
+    chain of that analyst (`holdfast.guard.ledger.seats`).
 
     Examples
     --------
@@ -200,7 +203,9 @@ class Receipt:
 
     @property
     def place(self) -> tuple[str | None, int]:
-        """Whose chain the entry is counted in, None for the ledger's own, and its number there."""
+        """The analyst in whose separate chain the entry is counted (None for the ledger's own chain), and its number in
+        that chain.
+        """
         return self.seat, self.sequence
 
     def is_signed(self) -> bool:
@@ -213,7 +218,7 @@ class Receipt:
         return is_signed(self.public_key, message, self.signature)
 
     def differences(self, entry: Entry | None) -> list[str]:
-        """Return the fields in which the ledger's entry is another than this receipt says."""
+        """Compare the receipt with the ledger's entry and return the names of the fields that differ."""
         if entry is None:
             return ["sequence"]
         held = _stated(entry)
@@ -230,7 +235,7 @@ class Receipt:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Read a receipt; one with other fields is refused, because they would not be signed."""
+        """Make a receipt from plain data. Unknown fields are refused, because the signature would not cover them."""
         names = {f.name for f in fields(cls)} - {"seat"}
         if isinstance(plain, Mapping) and plain.get("seat") is not None:
             names.add("seat")

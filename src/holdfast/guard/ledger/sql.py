@@ -335,7 +335,7 @@ class SQLSource(Source):
         self.remembered = remembered or Remembered()
 
     def head(self) -> Head:
-        """Return where the chain ends."""
+        """Return the end of the chain: the number and the hash of its last entry."""
         return head_of(self._rows(HEAD))
 
     def expect(self, keys: Keys, questions: Questions) -> None:
@@ -834,7 +834,7 @@ class SQLStore(Store):
         return self._chain(int(ledger), dataset)
 
     def datasets(self) -> list[str]:
-        """Return every data set that has a chain here, in order."""
+        """Return the names of all data sets that have a ledger in this store, in order."""
         with self._connected("nothing was read") as connection:
             return sorted(connection.execute(select(HEADS.c.dataset)).scalars())
 

@@ -63,7 +63,7 @@ class Snapshot(Protocol):
 
 
 class Store(ABC):
-    """Base of the stores in memory, in a SQLite file and in a PostgreSQL database."""
+    """A store of ledgers: the base class of stores in memory, in an SQLite file and in a PostgreSQL database."""
 
     def __init__(self, key: SigningKey | None, new_key: bool) -> None:
         self._key, self._new_key = key, new_key
@@ -73,15 +73,17 @@ class Store(ABC):
 
     @property
     def key(self) -> SigningKey | None:
-        """The key that signs; None where the store is not signed."""
+        """The key with which the ledgers of this store are signed. None if they are not signed."""
         return self._key
 
     def name_of(self, fingerprint: str) -> str:
-        """Return the name of the chain of a sample here: the same for the same rows, and another in every store.
+        """Return the name under which this store keeps the ledger of a data set. It is the same for the same rows, and
+        different in every store.
 
-        The fingerprint itself would reveal something about the rows. It is a function of them that everybody can
-        compute, and the name is on every answer: who knows all rows but one could try candidates for the last until
-        it fitted. The name is a keyed hash, under a salt that does not leave the store.
+        The fingerprint itself cannot be the name, because it would reveal something about the rows: the name is part of
+        every answer, and anybody can compute the fingerprint of given rows. Somebody who knows all rows but one could
+        try candidates for that row until the fingerprint fits. The name is therefore a keyed hash of the fingerprint,
+        with a salt that never leaves the store.
 
         Examples
         --------
@@ -98,9 +100,10 @@ class Store(ABC):
         """What names are hashed with; nothing in a store that was begun when they were not."""
 
     def ledger(self, dataset: str) -> Ledger:
-        """Return the ledger of a data set, begun if there is none. Constant time, however long the chain.
+        """Return the ledger of a data set. If there is none, an empty ledger is made. It takes constant time, however
+        long the chain is.
 
-        Its last entry and the signature of its head are checked, the whole chain is not: `holdfast verify` does that.
+        Only its last entry and the signature of its head are checked. `holdfast verify` checks the whole chain.
         """
         check_name("dataset", dataset)
         with self._opening:
@@ -117,24 +120,26 @@ class Store(ABC):
 
     @abstractmethod
     def datasets(self) -> list[str]:
-        """Return every data set that has a chain here, in order."""
+        """Return the names of all data sets that have a ledger in this store, in order."""
 
     @abstractmethod
     def states(self, kind: StateKind, name: str, known: Mapping[str, int]) -> dict[str, StateRow]:
-        """Return the account or secret of one name on every chain that has it, by data set: two queries for all chains.
+        """Return the account or secret with one name from all ledgers that have it, as a mapping from data sets. It
+        takes two queries for all ledgers.
 
-        Those whose entry has the number in `known` are left out. Nothing is checked: `holdfast verify` does that.
+        Accounts whose entry has the number given in `known` are left out. Nothing is checked here; `holdfast verify`
+        does that.
         """
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Return all rows at one moment."""
+        """Return all rows of the store's tables, as they are at one moment."""
 
     def require_file(self) -> None:  # noqa: B027  (only a store in a file can lose it)
-        """Raise `LedgerUnavailable` where the file that was opened is no longer at its place."""
+        """Raise `LedgerUnavailable` if the file that was opened has been moved or deleted."""
 
     def close(self) -> None:
-        """Let go of files and connections. What was submitted is safe without it."""
+        """Close files and connections. Submitted entries are stored durably even without this call."""
         with self._opening:
             self._closed = True
             for ledger in self._ledgers.values():

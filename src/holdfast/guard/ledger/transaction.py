@@ -41,7 +41,9 @@ class Source(Protocol):
         """Return the latest entry with this key of this analyst."""
 
     def by_question(self, question: str, analyst: str | None = None) -> Entry | None:
-        """Return the latest entry with this question's digest: this analyst's, or with None anybody's."""
+        """Return the latest entry with the digest of this question. It is the entry of this analyst, or, if `analyst`
+        is None, of any analyst.
+        """
 
     def entry(self, sequence: int) -> Entry | None:
         """Return the entry with this number."""
@@ -69,7 +71,7 @@ class Changes:
 
 
 class View:
-    """Reads of one chain at one moment.
+    """A read-only view of one ledger as it is at one moment.
 
     Examples
     --------
@@ -83,16 +85,16 @@ class View:
 
     @property
     def dataset(self) -> str:
-        """The fingerprint of the data whose chain this is."""
+        """The name of the data set whose chain this is."""
         return self._dataset
 
     @property
     def head(self) -> Head:
-        """Number and hash of the last entry; number 0 while the chain is empty."""
+        """The number and the hash of the last entry. The number is 0 if the chain is empty."""
         return self._layers[0].head
 
     def expect(self, keys: Keys, questions: Questions) -> None:
-        """Announce which keys and questions will be looked up, so that one query fetches them all."""
+        """Announce which idempotency keys and questions will be looked up, so that one query can fetch all of them."""
         self._source.expect(keys, questions)
 
     def account(self, name: str) -> dict[str, Any] | None:
@@ -101,7 +103,9 @@ class View:
         return None if text is None else _read(text)
 
     def account_text(self, name: str) -> str | None:
-        """Return the state of an account as it is stored, for those who remember what they read from the same text."""
+        """Return the state of an account as the stored text, so that a caller can recognise a text that it has parsed
+        before.
+        """
         for layer in self._layers:
             if name in layer.accounts:
                 return layer.accounts[name][0]
@@ -116,14 +120,16 @@ class View:
         return None if secret is None else _read(secret[1])
 
     def find_key(self, analyst: str | None, key: str) -> Entry | None:
-        """Return the latest entry that `analyst` wrote with this idempotency key."""
+        """Return the latest entry of `analyst` with this idempotency key, or None."""
         for layer in self._layers:
             if (analyst, key) in layer.keys:
                 return layer.keys[analyst, key]
         return self._source.by_key(analyst, key)
 
     def find_question(self, question: str, analyst: str | None = None) -> Entry | None:
-        """Return the latest entry with this question's digest: this analyst's, or with None anybody's."""
+        """Return the latest entry with the digest of this question. It is the entry of this analyst, or, if `analyst`
+        is None, of any analyst.
+        """
         for layer in self._layers:
             if (analyst, question) in layer.questions:
                 return layer.questions[analyst, question]
@@ -138,10 +144,10 @@ class View:
 
 
 class Transaction(View):
-    """Reads and writes of one question. Everything in it happens together or not at all.
+    """The reads and writes that belong to one question. Either all of its writes are stored, or none is.
 
-    Put what changed first, then append the entry that says why: an entry holds digests of all accounts and secrets put
-    since the entry before it. A state that changes without an entry is refused.
+    Put the changed accounts and secrets first, then append the entry that records the reason. The entry contains
+    digests of all accounts and secrets that were put since the entry before it. A change without an entry is refused.
 
     Examples
     --------
@@ -165,26 +171,31 @@ class Transaction(View):
         super().__init__(dataset, source, self._own, group)
 
     def lock_store(self) -> None:
-        """Exclude all other transactions of the store that call this, until this one is durable or dropped. It is for
-        decisions that depend on other chains, which can still be read but not written.
+        """Wait until no other transaction of the store holds this lock, and hold it until this transaction is stored or
+        dropped.
+
+        It is for decisions that depend on other ledgers of the store, which can be read in this transaction, but not
+        written.
         """
         self._check_open()
         self._lock_store()
 
     def put_account(self, name: str, state: Mapping[str, Any]) -> str:
-        """Set an account: a budget's exact totals, the progress of checks. Small; it is exported. Returns its text."""
+        """Set the state of an account, such as the exact totals of a budget. It should be small, and exports contain
+        it. Returns its text.
+        """
         self._check_open()
         return self.put_account_text(name, _state(name, state))
 
     def put_account_text(self, name: str, text: str) -> str:
-        """Set an account whose state was written as canonical JSON already. Returns the text."""
+        """Set the state of an account that is given as canonical JSON already. Returns the text."""
         self._check_open()
         self._own.accounts[check_name("account", name)] = (text, self.head.sequence + 1)
         self._states[f"account:{name}"] = account_digest(text)
         return text
 
     def put_secret(self, name: str, state: Mapping[str, Any]) -> None:
-        """Set a secret: state that must never be served. Only a salted digest of it goes into the entry."""
+        """Set a secret, which is a state that must never be shown. The entry contains only a salted digest of it."""
         self._check_open()
         text = _state(check_name("secret", name), state)
         salt = secrets.token_hex(16)
@@ -200,7 +211,9 @@ class Transaction(View):
         key: str | None = None,
         question: str | None = None,
     ) -> Entry:
-        """Add an entry and return it. It is durable when `Ledger.submit` returns, and not before."""
+        """Append an entry to the chain and return it. It is stored durably when `Ledger.submit` returns, and not
+        before.
+        """
         self._check_open()
         head = self.head
         entry = Entry.following(

@@ -36,7 +36,7 @@ MOST_FINDINGS = 100
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem that verification found: where it is, and what it is.
+    """A problem that a verification found: the entry at which it was found, and what is wrong.
 
     Examples
     --------
@@ -390,7 +390,8 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of a verification: what was checked and what is wrong. `notes` lists facts that are not errors.
+    """The result of a verification: what was checked, and what is wrong. `notes` lists facts that are worth knowing but
+    are not errors.
 
     Examples
     --------
@@ -411,7 +412,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether verification found no problem."""
+        """Whether the verification found no problem."""
         return not self.findings
 
     def to_dict(self) -> dict[str, Any]:
@@ -584,7 +585,7 @@ def _is_plain(entry: Entry) -> bool:
 
 
 def verify_store(store: Store, **options: Any) -> Verification:
-    """Check a store that is open, as it is at this moment; see `verify_snapshot`.
+    """Verify all ledgers of an open store, as they are at this moment; see `verify_snapshot`.
 
     Examples
     --------

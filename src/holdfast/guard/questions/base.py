@@ -266,15 +266,16 @@ class Bound(ABC):
 
 
 class Question(ABC):
-    """A question as it was asked, in plain public data. Subclasses are frozen dataclasses of declared fields.
+    """A question to a guard, as the analyst asks it. It contains only public data. Each subclass is one kind of
+    question, a frozen dataclass whose fields are declared.
 
-    A subclass is a kind. It says these things of itself:
+    A subclass has these class attributes:
 
-    - `kind`: its name, in JSON, on the command line and in Python (`hf.guard.<kind>`);
-    - `title` and `purpose`: what a form calls it, and one or two sentences about what it is for;
-    - `answered`: "noiseless", "private", or "either" where its fields decide;
-    - `example`: a question of this kind, which documentation and tests ask;
-    - `place`: where lists show it, lowest first.
+    - `kind`: the name of the kind in JSON, on the command line and in Python (`hf.guard.<kind>`);
+    - `title` and `purpose`: the name in the web form, and one or two sentences that say when to use it;
+    - `answered`: "noiseless" (answered without noise), "private" (with noise) or "either" (the fields decide);
+    - `example`: a question of this kind, which the documentation and the tests use;
+    - `place`: its position in lists of kinds, the lowest number first.
 
     Examples
     --------
@@ -319,7 +320,8 @@ class Question(ABC):
 
     @staticmethod
     def kinds() -> dict[str, type[Question]]:
-        """Return every kind by its name, in the order that lists show them.
+        """Return all kinds of question as a mapping from the kind's name to its class, in the order in which lists show
+        them.
 
         Examples
         --------
@@ -330,17 +332,17 @@ class Question(ABC):
 
     @classmethod
     def fields(cls) -> tuple[Field, ...]:
-        """Return the declared fields."""
+        """Return the fields of this kind of question, such as `expression` and `guess`."""
         return fields_of(cls)
 
     @classmethod
     def summary(cls) -> str:
-        """Return the first paragraph of its documentation."""
+        """Return the first paragraph of the documentation of this kind of question, as one line."""
         return " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of a question of this kind.
+        """Return the JSON schema that a question of this kind satisfies.
 
         Examples
         --------
@@ -359,51 +361,63 @@ class Question(ABC):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that `from_dict` reads back."""
+        """Return the question as plain data, which `from_dict` reads back."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         return {"kind": self.kind} | {k: v.to_dict() if isinstance(v, Cost) else v for k, v in values.items()}
 
     @abstractmethod
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check the question against a schema and a policy; nothing of the sample is touched."""
+        """Check the question against a schema and a policy. No row of the data is read."""
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """Return the question that is stored in a bound form; None for kinds whose columns cannot be read again."""
+        """Return the question again from the checked form in which the ledger stores it. None for kinds whose columns
+        cannot be read again.
+        """
         return None
 
     def as_earlier(self) -> Question | None:
-        """Return the question that the same words were in earlier versions, where it was another; None for most."""
+        """Return the question that this plain data meant in earlier versions of Holdfast, if its meaning has changed
+        since. None for most questions.
+        """
         return None
 
     @classmethod
     def is_private(cls, question: Mapping[str, Any]) -> bool:
-        """Return whether a question of this kind, in plain data, is answered with noise at a privacy cost."""
+        """Return whether a question of this kind, given as plain data, is answered with noise and so has a privacy
+        cost.
+        """
         return cls.answered == "private" or (cls.answered == "either" and question.get("guess") is None)
 
     @classmethod
     def without_noise(cls, question: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the question, in plain data, that asks the same without noise; None where there is none."""
+        """Return a question, as plain data, that asks the same but is answered without noise. None if there is no such
+        question.
+        """
         return None if cls.is_private(question) else dict(question)
 
     @classmethod
     def with_noise(cls, question: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the question, in plain data and without its guess, that noise answers; None where there is none."""
+        """Return a question, as plain data, that asks the same without a guess and is answered with noise. None if
+        there is no such question.
+        """
         return None if cls.answered == "noiseless" else dict(question)
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return what a stored question asks, in one line. `asked` is the bound question in plain data."""
+        """Return what a stored question asks, in one line. `asked` is the question as plain data, as the ledger stores
+        it.
+        """
         return cls.title or cls.kind
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return what an answer means, for somebody who has not seen one before."""
+        """Return sentences that explain an answer to somebody who has not seen one before."""
         return f"The answer is {answer['value']}."
 
     @classmethod
     def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-        """Return what the answer means for later questions."""
+        """Return a sentence that says how the answer affects the intervals of later questions."""
         if asked.get("noise") is not None:
             return "The noise has paid for this answer: later intervals stay as they are."
         if answer["passed"] is False and any(field.name == "guess" for field in cls.fields()):
@@ -420,18 +434,18 @@ class Question(ABC):
 
     @classmethod
     def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
-        """Return the range that the interval of an answer is drawn on."""
+        """Return the smallest and the largest value of the axis on which the interval of an answer is drawn."""
         rows = asked.get("rows") or ([asked] if "low" in asked else [])
         return (float(rows[0]["low"]), float(rows[0]["high"])) if rows else (0.0, 1.0)
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Other questions that may be admitted where this one is refused, each with what it is called."""
+        """Yield other questions that the guard may answer if it refuses this one, each with a name to show."""
         yield from ()
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> Question:
-        """Read a question from plain data, as an analyst sends it."""
+        """Make a question from plain data, such as the JSON object that an analyst sends."""
         if not isinstance(plain, Mapping):
             raise InvalidParameter(
                 f"a question must be a mapping with a kind and its fields, got a {type(plain).__name__}"

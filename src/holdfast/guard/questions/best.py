@@ -78,8 +78,9 @@ class Best(Question):
     """Ask which of several candidates has the best mean on the rows. The answer is the name of that candidate and, on
     request, its value.
 
-    For a round of a search. The name alone claims nothing, so it spends nothing and does not count among the questions.
-    What it shows costs later intervals little where the winner was expected to win. Ask `final` for exact numbers.
+    Use it for a round of a search. The name alone certifies nothing, so it uses no failure probability and does not
+    count as a question. It widens later intervals only little if the winner was the expected one. Ask `final` for exact
+    values.
 
     Examples
     --------
@@ -151,7 +152,9 @@ class Best(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """Return the same candidates and guesses; the name alone has no exact value to reveal."""
+        """Return the stored question again, with its candidates and guesses. None if only the name was shown, which has
+        no exact value.
+        """
         if stored.get("show") != "value":
             return None
         rows = stored["candidates"]
@@ -166,12 +169,14 @@ class Best(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the candidates in one line."""
+        """Return one line that says which candidates are compared."""
         return f"best of {', '.join(asked['candidates'])}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return the label, and the interval of its mean where there is one."""
+        """Return a sentence with the label of the best candidate, and with the interval of its mean if one was asked
+        for.
+        """
         if answer["interval"] is None:
             return f"“{answer['value']}” is best on the rows. Nothing is claimed about its value."
         low, high = answer["interval"]

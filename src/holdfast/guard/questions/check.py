@@ -275,29 +275,33 @@ class Check(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """Return the question with the same guess; answers of a Thresholdout cannot be revealed."""
+        """Return the stored question again, with its guess. None if Thresholdout answered it, whose answers cannot be
+        revealed.
+        """
         if "rows" not in stored:
             return None
         return cls(stored["rows"][0]["expression"], **stored_rows(stored), **stored_guess(stored))
 
     @classmethod
     def with_noise(cls, question: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the mean that the guess is of."""
+        """Return the question for the mean itself, which is answered with noise."""
         return {**question, "kind": "mean"}
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the expression and the guess."""
+        """Return one line with the expression and the guess."""
         return f"{rows_text(asked)[0]}: about {number(asked['guess'])}?"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return whether the guess passes, and the interval."""
+        """Return a sentence that says whether the guess passed, with the interval."""
         return guess_sentence(asked, answer, whose)
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return alternatives: a noisy mean, or the same guess at the tolerance that the guard suggests."""
+        """Yield alternatives to a refused check: the mean with noise, or the same guess with the tolerance that the
+        guard suggests.
+        """
         yield noisy_mean_of(question)
         if question.get("tolerance") is not None:
             yield "Leave the tolerance to the guard", {k: v for k, v in question.items() if k != "tolerance"}

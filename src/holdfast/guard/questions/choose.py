@@ -28,9 +28,9 @@ class Choose(Question):
     """Choose which of your submissions take part in the final of a contest. If you choose several times before the
     final, the latest choice counts.
 
-    A board takes two of each participant, unless its `finalists` says another number. Name the most important one
-    first: where all that were chosen would be too many, it takes part alone. After the deadline of the phase no choice
-    is taken.
+    Each participant may choose two submissions, or as many as the board's `finalists` says. Give the most important one
+    first: if all chosen submissions together would be too many to compare, only the first of each participant takes
+    part. No choice is accepted after the deadline of the phase.
 
     Examples
     --------
@@ -62,7 +62,9 @@ class Choose(Question):
     ]
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check the question against the policy. The ledger shows later whose submissions they are."""
+        """Check the question against the policy. Whether the submissions belong to the analyst is checked later, in the
+        ledger.
+        """
         if not policy.has_contest:
             raise QuestionRefused(
                 "submissions cannot be chosen, because this guard reserves no rows for a final of its leaderboards"
@@ -82,12 +84,12 @@ class Choose(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the submissions."""
+        """Return one line with the chosen submissions."""
         return f"choose {', '.join(f'entry {one}' for one in asked['submissions'])} for the final of {asked['board']}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return what was chosen."""
+        """Return a sentence that says which submissions were chosen."""
         return f"{', '.join(f'Entry {one}' for one in answer['value'])} will take part in the final."
 
 

@@ -89,22 +89,22 @@ class Claim(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question:
-        """Return the same claim."""
+        """Return the stored claim again."""
         bounds = {name: stored[name] for name in ("at_least", "at_most") if name in stored}
         return cls(stored["rows"][0]["expression"], **bounds, **stored_rows(stored))
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the expression and the bound."""
+        """Return one line with the expression and the claimed bound."""
         name = "at_least" if "at_least" in asked else "at_most"
         return f"{rows_text(asked)[0]}: {name.replace('_', ' ')} {number(asked[name])}?"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return whether the claim holds."""
+        """Return a sentence that says whether the claim is certified."""
         return claim_sentence(answer)
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """A noisy mean."""
+        """Yield the alternative to a refused claim: the mean with noise."""
         yield noisy_mean_of(question)

@@ -21,9 +21,9 @@ class Close(Question):
     """End the run of a guard and show the exact value of every earlier answer. No more questions can be asked
     afterwards.
 
-    These intervals were certified all along; only showing them was put off. After a close no question is answered,
-    noisy ones included. Where analysts share their answers, the steward asks it; where histories are
-    separate, everybody ends their own.
+    The exact intervals that are shown were certified when the questions were asked; only showing them was postponed.
+    After a close no question is answered, not even with noise. If analysts share one history, the steward asks it. If
+    histories are separate, each analyst ends their own run.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Close(Question):
     example: ClassVar[Mapping[str, Any]] = {"kind": "close"}
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the policy."""
+        """Check the question against the policy of the guard."""
         if policy.reserve_parts:
             raise QuestionRefused(
                 "this guard reserves rows for a final, so its run is ended by a final and not by close"
@@ -55,12 +55,12 @@ class Close(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return what the question does, in one line."""
+        """Return one line that says that the question ends the run."""
         return "end the run and reveal every answer"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return how many answers were revealed."""
+        """Return a sentence that says how many answers were revealed."""
         return f"The run has ended. {revealed_words(answer['details']['revealed'])}"
 
 

@@ -117,12 +117,14 @@ class Compare(Question):
         return found.weighed(*weighed(self.risk, self.stake, policy))
 
     def as_earlier(self) -> Question | None:
-        """Without a margin and a guess it was a check of the guess that there is no difference."""
+        """Return what this question meant in earlier versions: without a margin and a guess, it was a check of the
+        guess that the difference is 0.
+        """
         return replace(self, guess=0.0) if self.margin is None and self.guess is None else None
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question:
-        """Return the same comparison."""
+        """Return the stored comparison again."""
         b, a = (part["expression"] for part in stored["rows"])
         if "guess" in stored:
             return cls(b, a, **stored_guess(stored), **stored_rows(stored))
@@ -130,7 +132,7 @@ class Compare(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Both expressions, and the guess or the margin."""
+        """Return one line with both expressions, and with the guess or the margin."""
         first, second = rows_text(asked)
         margin = asked.get("at_least")
         end = f"about {number(asked['guess'])}?" if margin is None else f"at least {number(margin)}?"
@@ -138,11 +140,11 @@ class Compare(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return whether the guess passes, or the claim holds."""
+        """Return a sentence that says whether the guess passed, or whether the claim is certified."""
         return guess_sentence(asked, answer, whose) if "guess" in asked else claim_sentence(answer)
 
     @classmethod
     def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
-        """Differences of two values of the range."""
+        """Return the smallest and the largest possible difference of two values."""
         length = float(asked["rows"][0]["high"]) - float(asked["rows"][0]["low"])
         return -length, length

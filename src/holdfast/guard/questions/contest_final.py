@@ -108,10 +108,13 @@ class ContestFinal(Question):
     """Compare the chosen submissions of all participants of a contest on the rows that are reserved for the final.
     Shows exact scores, intervals and ranks, and ends a phase of the contest.
 
-    Every participant takes part with the submissions that they chose last (`choose`), or with one by default. All
-    submissions are fixed before the first of the reserved rows is read. It shows the exact score of each with an
-    interval, who is certainly better than whom, and the ranks that each can have; everything holds at once. Every
-    earlier answer gets its exact value, which only a steward can read (`Guard.revealed`). A steward asks it.
+    Each participant takes part with the submissions of their latest `choose`, or else with one submission that is
+    chosen by default. All submissions are fixed before the first of the reserved rows is read.
+
+    The final shows the exact score of each submission with an interval, which submissions are certainly better than
+    which others, and the ranks that each can have. With the policy's confidence all of these statements are true
+    together. Every earlier answer gets its exact value, which only a steward can read (`Guard.revealed`). A steward
+    asks the final.
 
     Examples
     --------
@@ -155,7 +158,7 @@ class ContestFinal(Question):
     ] = 1
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the policy."""
+        """Check the question against the policy of the guard."""
         if not policy.has_contest:
             raise QuestionRefused(
                 "this guard reserves no rows for a final of its leaderboards; open a guard whose policy has reserve"
@@ -167,12 +170,14 @@ class ContestFinal(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the board."""
+        """Return one line with the name of the leaderboard."""
         return f"final of {asked['board']}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return the winner, and how many pairs are separated."""
+        """Return a sentence with the winner, and with the number of pairs of submissions of which one is certainly
+        better.
+        """
         details, winner = answer["details"], answer["details"]["winner"]
         said = (
             f"“{winner}” is best with {number(answer['value'][winner])}, between {ends(answer['interval'][winner])}. "

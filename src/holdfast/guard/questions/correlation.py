@@ -185,7 +185,7 @@ class Correlation(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """Return the same guess."""
+        """Return the stored question again, with its guess."""
         if "guess" not in stored:
             return None
         one, two = stored["rows"]
@@ -196,7 +196,7 @@ class Correlation(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the two numbers and the guess."""
+        """Return one line with the two expressions and the guess."""
         one, two = (expression_text(part["expression"]) for part in asked["rows"])
         what = f"correlation of {one} and {two}" + (WHERE_PRESENT if asked.get("where_present") else "")
         what += f", among rows where {expression_text(asked['where'])}" if "where" in asked else ""
@@ -204,7 +204,7 @@ class Correlation(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return whether the guess passes, or the interval."""
+        """Return a sentence that says whether the guess passed, or that gives the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
         if answer["details"].get("too_few_rows"):
@@ -213,12 +213,12 @@ class Correlation(Question):
 
     @classmethod
     def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
-        """From -1 to 1."""
+        """Return -1 and 1, the smallest and the largest possible correlation."""
         return -1.0, 1.0
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The correlation with noise."""
+        """Yield the alternative to a refused guess: the correlation with noise."""
         if question.get("guess") is not None:
             names = ("guess", "tolerance", "show")
             yield "Ask for the correlation with noise instead", {k: v for k, v in question.items() if k not in names}

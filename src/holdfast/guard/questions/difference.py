@@ -145,7 +145,7 @@ class Difference(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """Return the same guess."""
+        """Return the stored question again, with its guess."""
         if "guess" not in stored:
             return None
         names = ("low", "high", "default", "where_present", "where", "guess", "tolerance")
@@ -154,7 +154,7 @@ class Difference(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the expression, the groups and the guess."""
+        """Return one line with the expression, the two groups and the guess."""
         first, second = asked["categories"][0]
         what = f"mean of {expression_text(asked['expression'])}, {first} less {second}"
         what += f", among rows where {expression_text(asked['where'])}" if "where" in asked else ""
@@ -162,7 +162,7 @@ class Difference(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return whether the guess passes, or the interval."""
+        """Return a sentence that says whether the guess passed, or that gives the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
         if small := answer["details"].get("not_reportable"):
@@ -171,13 +171,13 @@ class Difference(Question):
 
     @classmethod
     def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
-        """Return the whole range of differences."""
+        """Return the smallest and the largest possible difference."""
         length = float(asked["high"]) - float(asked["low"])
         return -length, length
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The difference with noise."""
+        """Yield the alternative to a refused guess: the difference with noise."""
         if question.get("guess") is not None:
             names = ("guess", "tolerance", "show")
             yield "Ask for the difference with noise instead", {k: v for k, v in question.items() if k not in names}

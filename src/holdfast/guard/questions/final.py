@@ -45,9 +45,10 @@ class Final(Question):
     """End the run of a guard: show the exact means of the finalists (the given candidates) and certify claims about
     them.
 
-    All finalists are fixed before the first is read, and everything holds at once with the rest of the run. Every
-    earlier answer is revealed. Nothing can be asked after it. Where analysts share their answers, the steward
-    asks it; where histories are separate, everybody ends their own.
+    All finalists are fixed before the rows are read for the first of them. All statements of the final are certified
+    together with the rest of the run, and every earlier answer is shown with its exact value. Nothing can be asked
+    afterwards. If analysts share one history, the steward asks the final. If histories are separate, each analyst ends
+    their own run.
 
     Examples
     --------
@@ -123,12 +124,12 @@ class Final(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the finalists."""
+        """Return one line with the finalists."""
         return f"final of {', '.join(asked['candidates'])}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return the winner, and what was claimed."""
+        """Return a sentence with the winner and with the certified claims."""
         details, values = answer["details"], answer["value"]
         said = f"“{details['winner']}” is best with {number(values[details['winner']])}."
         if details["winner_interval"] is not None:

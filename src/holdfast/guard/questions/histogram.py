@@ -120,14 +120,14 @@ class Histogram(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the columns, or the expression."""
+        """Return one line with the column or the expression."""
         cells = asked["cells"]
         what = ", ".join(cells["columns"]) if "columns" in cells else expression_text(cells["expression"])
         return f"histogram of {what}" + (WHERE_PRESENT if cells.get("where_present") else "")
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return what the cells are."""
+        """Return a sentence that says what the numbers of the cells mean."""
         return "Shares of the population, each between the two ends that are shown."
 
 

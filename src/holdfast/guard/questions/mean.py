@@ -85,24 +85,24 @@ class Mean(Question):
 
     @classmethod
     def without_noise(cls, question: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the check of a guess, where there is one."""
+        """Return a check of the guess as plain data, if the question has a guess; otherwise None."""
         return None if question.get("guess") is None else {**question, "kind": "check"}
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the expression."""
+        """Return one line with the expression."""
         return f"mean of {rows_text(asked)[0]}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return the interval, or that too few rows count."""
+        """Return a sentence with the interval, or one that says that too few rows are counted."""
         if answer["details"].get("too_few_rows"):
             return "Too few rows count to report their mean. The value is the middle of its range."
         return f"The mean is between {ends(answer['interval'])}. The value in the middle carries noise."
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """A guess of the same mean, which is checked without noise."""
+        """Yield the alternative to a refused mean: a check of a guess of it, which needs no noise."""
         rows = {name: value for name, value in question.items() if name not in ("kind", "spend")}
         middle = (float(rows.get("low") or 0.0) + float(rows.get("high") or 1.0)) / 2
         yield "Guess it instead, and have the guess checked", {"kind": "check", **rows, "guess": middle}

@@ -165,13 +165,13 @@ class Quantile(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the level, the expression and the guess."""
+        """Return one line with the level, the expression and the guess."""
         what = f"{_level(asked['q'])} of {rows_text(asked)[0]}"
         return f"{what}: about {number(asked['guess'])}?" if "guess" in asked else what
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return whether the guess passes, or the interval."""
+        """Return a sentence that says whether the guess passed, or that gives the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
         if answer["details"].get("too_few_rows"):

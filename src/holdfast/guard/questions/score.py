@@ -69,7 +69,7 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True)
 class Score(Question):
-    """Score predictions on a board.
+    """Have predictions scored on one of the guard's leaderboards.
 
     Examples
     --------
@@ -119,7 +119,9 @@ class Score(Question):
     name: Annotated[str, TextInput(label="Name", help="What the submission is called on the leaderboard.")] = ""
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
-        """Check against the schema and the policy's board; the predictions are put in order and hashed."""
+        """Check the submission against the schema and the policy's leaderboard. The predictions are sorted by their
+        keys and hashed.
+        """
         board = policy.board(self.board)
         if not isinstance(self.name, str) or len(self.name) > _LONGEST_NAME or not (self.name + " ").isprintable():
             raise InvalidParameter(f"name must be a printable text of at most {_LONGEST_NAME} characters")
@@ -150,14 +152,14 @@ class Score(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the submission, its board and what was claimed for it."""
+        """Return one line with the submission, its leaderboard and the score that was expected of it."""
         claimed = "" if asked["guess"] is None else f", about {number(asked['guess'])}?"
         called = asked["name"] or ("1 prediction" if asked["count"] == 1 else f"{asked['count']:,} predictions")
         return f"{called}: {asked['metric']} on {asked['board']}{claimed}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return what became of the submission by the rule of its board."""
+        """Return a sentence with the result of the submission under the rule of its leaderboard."""
         details, value, interval = answer["details"], answer["value"], answer["interval"]
         if details.get("shown") is False:
             return "It takes part in the final. No score is shown: there is no room left to show one."
@@ -182,7 +184,9 @@ class Score(Question):
 
     @classmethod
     def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-        """Return what a ladder shows costs later questions; other boards are as checks."""
+        """Return a sentence that says how the score affects later intervals. A ladder has its own; other leaderboards
+        are like checks.
+        """
         if asked["rule"] == "open" or answer["details"].get("shown") is False:
             return ""
         if asked["rule"] != "ladder" or answer["details"].get("first"):
@@ -193,7 +197,9 @@ class Score(Question):
 
     @classmethod
     def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
-        """From 0 to the greatest score, or where the entry does not have it, to a round number beyond all of it."""
+        """Return 0 and the largest possible score. If the stored entry does not have the largest score, a round number
+        above the interval is used.
+        """
         if asked["metric"] not in ("log-loss", "mae"):
             return 0.0, 1.0
         seen = [*(answer["interval"] or ()), answer["value"] or 0.0, asked["guess"] or 0.0, 1e-9]

@@ -79,7 +79,7 @@ class Select(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return the label."""
+        """Return a sentence with the label of the chosen candidate."""
         return f"“{answer['value']}” has the largest mean, or nearly."
 
 

@@ -230,12 +230,12 @@ class Table(Question):
 
     @classmethod
     def is_private(cls, question: Mapping[str, Any]) -> bool:
-        """Return whether it has no guesses."""
+        """Return whether the table has no guesses, so that it is answered with noise."""
         return question.get("guesses") is None
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """Return the same guesses."""
+        """Return the stored question again, with its guesses."""
         if "guesses" not in stored:
             return None
         names = ("expression", "low", "high", "default", "where_present", "where", "tolerance", "guesses", "categories")
@@ -243,7 +243,7 @@ class Table(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return what is asked about each group."""
+        """Return one line that says what is asked about each group."""
         what = f"mean of {expression_text(asked['expression'])}" if "expression" in asked else "share of rows"
         if "q" in asked:
             level = "median" if asked["q"] == 0.5 else f"{asked['q']:g} quantile"
@@ -253,7 +253,7 @@ class Table(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return what the groups are, and which are not reported."""
+        """Return a sentence that says what the numbers of the groups mean, and which groups are not reported."""
         small = answer["details"].get("not_reportable") or ()
         left = f" Too few rows to report: {'; '.join(small)}." if small else ""
         if answer["passed"] is None:
@@ -263,7 +263,7 @@ class Table(Question):
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The same table with noise."""
+        """Yield the alternative to refused guesses: the same table with noise."""
         if question.get("guesses") is not None:
             plain = {name: value for name, value in question.items() if name not in ("guesses", "tolerance")}
             yield "Ask for the table with noise instead", plain

@@ -47,15 +47,19 @@ _NAMES = {"independence": "two columns are independent", "gof": "one column has 
 class Test(Question):
     """Test privately whether a column follows given probabilities, or whether two columns are independent.
 
-    The answer is a p-value, corrected for everything that was released before. It is certified where the test's own
-    level is proved. That is so for "gof": null and noise are known entirely, so the p-value `(1 + #)/(1 + m)` among `m`
-    simulated noisy tables is exact by exchangeability, and below the levels that replicates reach a bound on tails
-    is used, which is proved too. For "independence" the margins are not known: the null is simulated from fitted ones
-    (pure privacy; empirical) or replaced by its limit (zCDP; asymptotic), and neither is certified. Only where the
-    level is too small for both, bounds on tails take their place, and are certified.
+    The answer is a p-value, corrected for everything that was released before. It is certified if the level of the
+    uncorrected test is proved.
 
-    A test whose p-value cannot reach the level that it must reach now is refused and spends nothing, unless
-    `allow_powerless` asks for it. `Guard.estimate` says which it is.
+    For "gof" it is proved. The null distribution and the noise are known completely, so the p-value `(1 + #)/(1 + m)`
+    among `m` simulated noisy tables is exact by exchangeability. For levels that are too small for `m` simulations, a
+    proved bound on tail probabilities is used.
+
+    For "independence" the margins are not known. The null distribution is simulated from fitted margins (pure privacy;
+    an empirical level) or replaced by its limit (zCDP; an asymptotic level), and neither is certified. Only for levels
+    that are too small for both, certified bounds on tail probabilities are used.
+
+    If the p-value of a test cannot be as small as the current level requires, the test is refused and nothing is spent,
+    unless `allow_powerless` is given. `Guard.estimate` says in advance whether a test can reject.
 
     Examples
     --------
@@ -177,13 +181,13 @@ class Test(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the test and its columns."""
+        """Return one line with the test and its columns."""
         what = "independence of" if asked["name"] == "independence" else "shares of"
         return f"{what} {' and '.join(asked['columns'])}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return what was decided, and the p-value."""
+        """Return a sentence with the decision and the p-value."""
         said = {True: "The null hypothesis is rejected.", False: "The null hypothesis is not rejected."}
         p_value = answer["value"]
         after = f" The p-value, corrected for everything asked before, is {number(p_value)}."
@@ -192,7 +196,7 @@ class Test(Question):
 
     @classmethod
     def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-        """Nothing: the sentence about the p-value says that it is corrected."""
+        """Return an empty text, because the sentence about the p-value already says that it is corrected."""
         return ""
 
 

@@ -78,12 +78,14 @@ class Top(Question):
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the column and how many."""
+        """Return one line with the column and the number of categories."""
         return f"the {asked['k']} most frequent of {asked['by'][0]}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return which are shown, and which of them are certain."""
+        """Return a sentence that says which categories are shown, and which of them certainly are among the most
+        frequent.
+        """
         certain = answer["details"]["certain"]
         sure = f"certainly among the {asked['k']} most frequent of the population" if certain else ""
         return (

@@ -71,16 +71,16 @@ class Validate(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question:
-        """Return the same rule."""
+        """Return the stored question again."""
         missing = {name: value for name, value in stored_rows(stored).items() if name not in ("low", "high")}
         return cls(stored["rows"][0]["expression"], stored["at_least"], **missing)
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return the condition and the proportion."""
+        """Return one line with the condition and the claimed proportion."""
         return f"{rows_text(asked)[0]}: at least {number(asked['at_least'])}?"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return whether the rule holds."""
+        """Return a sentence that says whether the claimed proportion is certified."""
         return claim_sentence(answer)

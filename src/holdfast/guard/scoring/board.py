@@ -60,7 +60,7 @@ _MOST_STEPS = 10_000
 
 @dataclass(frozen=True)
 class Board:
-    """What submissions are scored by.
+    """A leaderboard: the hidden labels, the metric and the rule by which submissions are scored.
 
     Parameters
     ----------
@@ -289,7 +289,9 @@ class Board:
         return (False, True) if self.by_values is None else tuple(self.by_values)
 
     def units(self, rows: int, phase: int = 0) -> int:
-        """How many values a score is the mean of: rows, or groups; of the explored rows, or of a phase's reserve."""
+        """Return the number of values (rows, or groups of rows) whose mean a score is: of the explored rows, or of the
+        rows that are reserved for a phase.
+        """
         if self.groups is None:
             return rows
         if self.group_counts is None:
@@ -359,7 +361,7 @@ class Board:
                 raise InvalidParameter(f"{name} must be a text of at most 1,000 letters")
 
     def of(self, metric: Metric) -> Board:
-        """Return the same board scored by one of its other metrics."""
+        """Return the same board with one of its other metrics as the main one."""
         return replace(self, metric=metric, also=(), **self._without(metric))
 
     def _without(self, metric: str) -> dict[str, Any]:
@@ -376,7 +378,7 @@ class Board:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the greatest score."""
+        """The smallest and the largest possible score."""
         if self.metric == "log-loss":
             return 0.0, -math.log(self.eps)
         if self.metric in ("kappa", "r2"):
@@ -389,16 +391,18 @@ class Board:
 
     @property
     def rising(self) -> bool:
-        """Whether more is better."""
+        """Whether a larger score is better."""
         return self.greater_is_better if self.metric in OF_EXPRESSIONS else self.metric in RISING
 
     @property
     def counts(self) -> bool:
-        """Whether the score is a count of rows."""
+        """Whether the score is computed from counts of rows."""
         return self.metric in COUNTS and self.groups is None
 
     def check_schema(self, schema: Schema) -> None:
-        """Refuse a board whose columns are not there, or not of a kind that it can score."""
+        """Raise an error if the data has not all columns of the board, or if they have kinds that the board cannot
+        score.
+        """
         for name in (self.key, self.label, *(() if self.groups is None else (self.groups,))):
             if name not in schema:
                 raise InvalidParameter(f"board {self.name!r} must use columns of the data set, got {name!r}")
@@ -456,9 +460,11 @@ class Board:
                 raise InvalidParameter(f"by_values of board {self.name!r} must be values of {self.by!r}, a {kind}")
 
     def check_sample(self, sample: Sample) -> None:
-        """Refuse a board that does not fit the columns, or whose label has more classes than it says what to do with.
+        """Raise an error if the board does not fit the columns, or if the label has more classes than the board
+        declares.
 
-        For opening: it reads the labels, and whoever opens a guard may know what it says.
+        It is called only when a guard is opened, because the error can reveal something about the labels, which whoever
+        opens a guard may know.
         """
         self.check_schema(sample.schema)
         if not self.lacks_positive(sample.schema):
@@ -477,14 +483,16 @@ class Board:
             )
 
     def lacks_positive(self, schema: Schema) -> bool:
-        """Return whether the positive label is 1 by default, and the columns do not say that labels are 0 and 1."""
+        """Return whether the positive label must still be given: it is 1 by default, and the schema does not say that
+        all labels are 0 and 1.
+        """
         column = schema[self.label]
         if self._asks(*_BINARY) is None or self.positive is not None or column.kind not in ("integer", "number"):
             return False
         return column.values is None or not set(column.values) <= {0, 1}
 
     def positive_as(self, kind: str) -> str | int | float | bool:
-        """Return the positive label as a value of the label's kind."""
+        """Return the positive label as a value of the same kind as the label column."""
         given = self.positive
         fits: Any = {"boolean": bool, "integer": int, "number": (int, float), "text": str}[kind]
         if given is None and kind in ("boolean", "integer", "number"):
@@ -508,7 +516,7 @@ class Board:
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
-        """Read a board back."""
+        """Make a board from the plain data that `to_dict` returned."""
         names = [one.name for one in fields(cls)]
         if not isinstance(plain, Mapping) or not set(plain) <= set(names):
             raise InvalidParameter(f"a board must be a mapping with {', '.join(names)}")
