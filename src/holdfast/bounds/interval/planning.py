@@ -380,13 +380,22 @@ def _max_signs(n: int, half_width: float, beta: float, method: Method) -> int:
         lambda k: math.log(sign_estimate(n, k, beta, law) / half_width), _guess_questions(n, half_width), LIMIT
     )
     most, k = 0, max(1, guess)
+    fits: tuple[float, float] | None = (
+        None  # the logarithms of a number that fits and of its ratio, and of one too many
+    )
+    fails: tuple[float, float] | None = None
     for _ in range(8):
         ratio = half_width / width(n, k, beta).half_width
         if ratio >= 1:
-            most = max(most, k)
+            most, fits = max(most, k), (math.log(k), math.log(ratio))
             if ratio <= 1 + _SMOOTH or k == LIMIT:
                 break
-        following = min(LIMIT, max(1, math.floor(k * ratio**4 * (1 - _SMOOTH))))
+        else:
+            fails = math.log(k), math.log(ratio)
+        power = 4.0  # the width is about `k^(1/4)`; between two numbers that are known, it is what they say
+        if fits is not None and fails is not None and fits[1] > fails[1]:
+            power = max(0.5, (fails[0] - fits[0]) / (fits[1] - fails[1]))
+        following = min(LIMIT, max(1, math.floor(k * ratio**power * (1 - _SMOOTH))))
         if following == k or (following < most):
             break
         k = following
