@@ -155,9 +155,9 @@ def test_the_page_of_anothers_answer_does_not_say_either(live: Live) -> None:
         guard = made["id"]
         said = page.fill(f"/guards/{guard}/ask", kind="check", do="ask", key="x1", expression="age < 45", guess="0.5")
         assert said.status_code == 200
-        assert "the answer was stored before" in said.text
-        assert "Left for all then" in said.text
-        assert "Left for you then" not in said.text
+        assert "this question was answered before" in said.text
+        assert "Left in total after it" in said.text
+        assert "Left for you after it" not in said.text
         assert "receipt" not in said.text
 
 

@@ -133,7 +133,10 @@ def test_the_forms_say_what_is_not_recognised_without_a_key(live: Live, second: 
         assert "A data set that shares only some rows is recognised if both were uploaded with a column that" in page
         assert "The budget does not cover the list of columns" in page
         page = visitor.get("/samples").text
-        assert "Without it, a file that shares only some of its rows with another one is not recognised." in page
+        assert (
+            "Without such a column, a file that shares only some of its rows with another file is not recognised."
+            in page
+        )
 
 
 def test_what_cannot_be_compared_is_shown_where_a_guard_is_made() -> None:
@@ -162,4 +165,7 @@ def test_what_cannot_be_compared_is_shown_where_a_guard_is_made() -> None:
                 assert new["not_compared"] == 1
                 assert old not in json.dumps(new)
             with Visitor(url, live.steward_token) as visitor:
-                assert "not compared with 1 guarded data set" in visitor.get(f"/guards/{new['id']}").text
+                assert (
+                    "could not be compared with those of 1 other guarded data set"
+                    in visitor.get(f"/guards/{new['id']}").text
+                )

@@ -94,7 +94,7 @@ def test_on_the_page(live: Live) -> None:
         assert f"/guards/{guard}/sql" in page.get(f"/guards/{guard}/ask").text
         assert "Statement" in page.get(f"/guards/{guard}/sql").text
         priced = page.fill(f"/guards/{guard}/sql", statement=STATEMENT, do="explain")
-        assert "It would be answered" in priced.text
+        assert "This statement would be answered" in priced.text
         answered = page.fill(f"/guards/{guard}/sql", statement=STATEMENT, do="ask", key="k1")
         assert answered.status_code == 200
         assert "population:" in answered.text

@@ -121,7 +121,7 @@ def test_the_page_opens_on_something_alive(running: tuple[subprocess.Popen[str],
         except httpx.TransportError:
             assert time.monotonic() < end
         time.sleep(0.1)
-    assert "its tokens are in the terminal" in httpx.get(address + "/").text
+    assert "Its tokens are printed in the terminal" in httpx.get(address + "/").text
     with Visitor(address, token) as steward:
         home = steward.get("/").text
         assert "The demo in one minute" in home

@@ -141,11 +141,11 @@ def test_override_and_board_forms(window: Open) -> None:
     page = steward.page
     steward.follow("shop customers")
     page.get_by_text("Override the policy").first.click()
-    expect(page.get_by_text("This ends the promise for what comes.")).to_be_visible()
+    expect(page.get_by_text("This ends the guarantee for all later answers.")).to_be_visible()
     steward.sound()
     steward.picture("30-override")
     page.goto("/guards/new")
-    expect(page.get_by_text("Every registered data set has a guard already.")).to_be_visible()
+    expect(page.get_by_text("Every registered data set already has a guard.")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
