@@ -16,7 +16,7 @@ import logging
 import random
 import re
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from urllib.parse import urlsplit
 
 from fastapi import Request, Response
@@ -39,6 +39,7 @@ from holdfast.server.http import (
     too_large,
 )
 from holdfast.server.pages import rendering
+from holdfast.server.plain_requests import WHOLE
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
 
@@ -272,6 +273,8 @@ class Bodies:
         length = headers.get(b"content-length")
         if length is None or int(length) > free.LARGE:
             free.require(caller.name)  # whose allowance is used up need not send all of it
+        if scope["state"].get(WHOLE):  # it is not on its way any more, and as long as its headers say
+            return await _whole(receive, most)
         body = await self._unfinished[part].whole(caller.token, receive, most)
         if len(body) > free.LARGE and says_json(headers.get(b"content-type", b"").decode("latin-1")):
             scope["state"]["json"] = await free.read(caller.name, body, scope["path"].endswith(_ASKING))
@@ -286,27 +289,30 @@ class Slots:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings
-        self._inside: Counter[str] = Counter()
+        self._inside: dict[str, int] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Give a request a place, or refuse it."""
         if scope["type"] != "http" or scope["path"] in FREE:
             await self._app(scope, receive, send)
             return
-        upload = _is_upload(scope)
+        inside, upload = self._inside, _is_upload(scope)
         part = "uploads" if upload else part_of(scope)
         places = {part: self._settings.threads + self._settings.queue}
         if upload:
             caller = scope["state"].get("caller")
             places[f"uploads of {address_of(scope) if caller is None else caller.token}"] = self._settings.unfinished
-        if any(self._inside[name] >= most for name, most in places.items()):
+        if any(inside.get(name, 0) >= most for name, most in places.items()):
             raise Problem("overloaded", "too many requests are waiting; try again shortly", headers=retry_after(1))
-        self._inside.update(places.keys())
+        for name in places:
+            inside[name] = inside.get(name, 0) + 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._inside.subtract(places.keys())
-            self._inside += Counter()  # forgets those at zero
+            for name in places:
+                inside[name] -= 1
+                if not inside[name]:
+                    del inside[name]
 
 
 def check_host(scope: Scope) -> None:

@@ -16,6 +16,8 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, RequestResponseCycle
 if TYPE_CHECKING:
     from uvicorn._types import ASGISendEvent
 
+WHOLE = "whole"
+"""Under which name a request's state says that its body is there already, so that nobody need wait for it."""
 LONGEST = 1 << 16
 """Bytes beyond which a request is not plain."""
 _HEAD = re.compile(rb"(GET|POST) (/[!-~]*) HTTP/1\.1\r\n((?:[A-Za-z0-9-]+:[ -~]*\r\n)+)\r\n")

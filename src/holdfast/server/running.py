@@ -270,7 +270,7 @@ class WholeWrites(H11Protocol):
             "raw_path": self.root_path.encode("ascii") + raw_path,
             "query_string": query,
             "headers": self.headers,
-            "state": self.app_state.copy(),
+            "state": self.app_state | {plain_requests.WHOLE: True},
         }
         self.cycle = PlainCycle(
             request.body,
