@@ -6,7 +6,7 @@ import asyncio
 import gc
 import importlib
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -18,9 +18,10 @@ from starlette.exceptions import HTTPException
 from holdfast import __version__
 from holdfast.errors import HoldfastError
 from holdfast.server import observability, pages
-from holdfast.server.http import Problem, problem_of
+from holdfast.server.http import Problem, problem_of, problem_of_form
 from holdfast.server.middleware import Authentication, Bodies, Limits, RequestId, Slots, refusal
 from holdfast.server.routes.health import Readiness
+from holdfast.server.routes.questions import Direct
 from holdfast.server.running import READ_SECONDS, end_in_time
 from holdfast.server.settings import Settings
 from holdfast.server.shapes import ProblemFacts
@@ -87,6 +88,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     pages.add_to(app, server)
     _handle_errors(app)
     # The last one added is the first that a request meets.
+    app.add_middleware(Direct, routes=app.routes)
     app.add_middleware(Slots, settings=server.settings)
     app.add_middleware(Bodies, server=server)
     app.add_middleware(Authentication, server=server)
@@ -129,12 +131,7 @@ def _handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        mistakes = [
-            {"where": ".".join(map(str, mistake["loc"]))[:200], "what": _what(mistake)}
-            for mistake in error.errors()[:20]
-        ]
-        detail = "; ".join(f"{mistake['where']}: {mistake['what']}" for mistake in mistakes[:3])
-        return _say(request, Problem("invalid-parameter", detail[:500], more={"errors": mistakes}))
+        return _say(request, problem_of_form(error))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
@@ -142,13 +139,6 @@ def _handle_errors(app: FastAPI) -> None:
         words = {"not-found": "there is nothing at this address", "method-not-allowed": "not with this method"}
         headers = {k: v for k, v in (error.headers or {}).items() if k.lower() == "allow"}
         return _say(request, Problem(code, words.get(code, "the request cannot be read"), headers=headers))
-
-
-def _what(error: Mapping[str, Any]) -> str:
-    """What is wrong with one value, in words that say what would be right."""
-    if error["type"] == "string_pattern_mismatch" and error["loc"][-1] == "name":
-        return "must be letters, digits, spaces and _.@+()-, beginning with a letter or digit"
-    return str(error["msg"])
 
 
 def _say(request: Request, problem: Problem) -> Response:

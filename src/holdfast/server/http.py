@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse
 from starlette.types import Scope
@@ -120,6 +121,22 @@ def problem_of(error: HoldfastError) -> Problem:
     fields = {name: field for name, field in error.to_dict().items() if name in ("parameter", "value", "allowed")}
     more = {name: _short(field) if isinstance(field, str) else _finite(field) for name, field in fields.items()}
     return Problem(code, _short(str(error)), more, {"Retry-After": "1"} if CODES[code][0] == 503 else {})
+
+
+def problem_of_form(error: RequestValidationError) -> Problem:
+    """Return the problem that a request of a wrong form is: where it is wrong, and how."""
+    mistakes = [
+        {"where": ".".join(map(str, mistake["loc"]))[:200], "what": _what(mistake)} for mistake in error.errors()[:20]
+    ]
+    detail = "; ".join(f"{mistake['where']}: {mistake['what']}" for mistake in mistakes[:3])
+    return Problem("invalid-parameter", detail[:500], more={"errors": mistakes})
+
+
+def _what(error: Mapping[str, Any]) -> str:
+    """What is wrong with one value, in words that say what would be right."""
+    if error["type"] == "string_pattern_mismatch" and error["loc"][-1] == "name":
+        return "must be letters, digits, spaces and _.@+()-, beginning with a letter or digit"
+    return str(error["msg"])
 
 
 def _finite(number: Any) -> Any:

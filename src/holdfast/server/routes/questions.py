@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 from fastapi import Header, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.core.strict_json import to_json
 from holdfast.errors import HoldfastError
@@ -18,7 +19,16 @@ from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.sql import assemble
 from holdfast.server import shapes
 from holdfast.server.auth.tokens import Anyone, Caller, caller_of
-from holdfast.server.http import Problem, StrictJSON, StrictRequest, StrictRoute, check_body, check_query, problem_of
+from holdfast.server.http import (
+    Problem,
+    StrictJSON,
+    StrictRequest,
+    StrictRoute,
+    check_body,
+    check_query,
+    problem_of,
+    problem_of_form,
+)
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.scheduling import at_multiples
@@ -58,9 +68,10 @@ class QuestionRoute(StrictRoute):
         super().__init__(path, endpoint, **options)
         hints = get_type_hints(endpoint)
         self._body, self._takes_key = TypeAdapter(hints["body"]).validator, "key" in hints
-        self.app = self._respond
+        self.app = self.respond
 
-    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request whose route is found."""
         request = StrictRequest(scope, receive)
         caller = caller_of(request)
         check_query(request)
@@ -74,6 +85,31 @@ class QuestionRoute(StrictRoute):
         guard = scope["path_params"]["guard"]
         response = await self.endpoint(request=request, guard=guard, body=body, caller=caller, **given)
         await response(scope, receive, send)
+
+
+class Direct:
+    """ASGI middleware, innermost: what takes questions is found here, and not by the framework's own layers and routes.
+
+    What is refused goes on to the outermost layer, which sends it as the framework's handlers would.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
+        self._app = app
+        self._routes = {route.path.rpartition("/")[2]: route for route in routes if isinstance(route, QuestionRoute)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a question, or hand the request on."""
+        posted = scope["type"] == "http" and scope["method"] == "POST" and not scope["root_path"]
+        route = self._routes.get(scope["path"].rpartition("/")[2]) if posted else None
+        found = None if route is None else route.path_regex.match(scope["path"])
+        if route is None or found is None:
+            await self._app(scope, receive, send)
+            return
+        scope["route"], scope["path_params"] = route, found.groupdict()
+        try:
+            await route.respond(scope, receive, send)
+        except RequestValidationError as error:
+            raise problem_of_form(error) from None
 
 
 def _valid(validate: Callable[[Any], T], value: Any, *place: str) -> T:
