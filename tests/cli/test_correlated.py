@@ -181,7 +181,7 @@ def test_what_cannot_be_had_is_printed_with_the_rest(
         (["--questions", "0"], "questions must be a whole number, at least 1"),
         (["--confidence", "1"], "confidence must"),
         (["--record", "30000"], "record must be a whole number, at least 0 and at most 29999, got 30000"),
-        (["--record", "x"], "record must be a number, at least 0 and at most 29999, got 'x'"),
+        (["--record", "x"], "record must be a whole number from 0 to 29999, got 'x'"),
         (["--colour"], "No such option"),
     ],
 )

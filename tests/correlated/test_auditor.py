@@ -249,7 +249,7 @@ def test_extreme_levels_are_solved(epsilon):
 
 def test_an_unsolved_program_reports_nothing(monkeypatch):
     monkeypatch.setattr("holdfast.correlated.auditor._STEPS", 0)
-    with pytest.raises(GuaranteeUnavailable, match="nothing is reported"):
+    with pytest.raises(GuaranteeUnavailable, match="so there is no result"):
         worst_mechanism(chain_law(CH1, [0.8, 0.2], 3), 1.0)
 
 
@@ -264,18 +264,21 @@ def test_an_unsolved_program_reports_nothing(monkeypatch):
         (lambda: mechanism_leakage(np.full((2,) * 21, 2.0**-21), [1.0]), "joint must have at most 1048576 cells"),
         (lambda: mechanism_leakage(np.full((2, 2), 0.25), "fair"), r"mechanism must be a table .* \(outputs, 2, 2\)"),
         (lambda: mechanism_leakage(np.full((2, 2), 0.25), np.full((1, 2, 2), math.nan)), "mechanism must be a table"),
-        (lambda: laplace_sum_leakage(np.full((2, 2), 0.25), [], 1.0), "scores must give one finite number"),
+        (lambda: laplace_sum_leakage(np.full((2, 2), 0.25), [], 1.0), "scores must have one finite number"),
         (
             lambda: laplace_sum_leakage(np.full((2, 2), 0.25), ["low", "high"], 1.0),
-            "scores must give one finite number",
+            "scores must have one finite number",
         ),
-        (lambda: laplace_sum_leakage(np.full((2, 2), 0.25), [0, math.inf], 1.0), "scores must give one finite number"),
-        (lambda: mechanism_leakage(np.full((2, 2), 0.25), np.ones((2, 2, 2))), "sum to 1 over the outputs"),
+        (lambda: laplace_sum_leakage(np.full((2, 2), 0.25), [0, math.inf], 1.0), "scores must have one finite number"),
+        (
+            lambda: mechanism_leakage(np.full((2, 2), 0.25), np.ones((2, 2, 2))),
+            "probabilities of the outputs that sum to 1",
+        ),
         (lambda: mechanism_leakage(np.full((2, 2), 0.25), np.ones((1, 3))), "shape"),
         (lambda: mechanism_leakage([[0.5, -0.5], [0.5, 0.5]], np.ones((1, 2, 2))), "non-negative"),
         (lambda: laplace_sum_leakage(np.full((2, 2), 0.25), [0, 1, 2], 1.0), "scores"),
         (lambda: laplace_sum_leakage(np.full((2, 2), 0.25), [0, 1], 0.0), "scale"),
-        (lambda: laplace_sum_leakage(np.full((2,) * 16, 2.0**-16), [0, 1], 1.0), "must be small"),
+        (lambda: laplace_sum_leakage(np.full((2,) * 16, 2.0**-16), [0, 1], 1.0), "joint is too large"),
     ],
 )
 def test_wrong_input_is_refused_with_the_reason(call, words):

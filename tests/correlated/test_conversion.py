@@ -197,7 +197,7 @@ def test_the_other_notion_is_refused_where_no_quilt_leaves_any_epsilon() -> None
         def markov_quilt(self, epsilon: float) -> Quilt:
             return Quilt(record=0, quilt=(1,), nearby=(), influence=epsilon, size=1)
 
-    with pytest.raises(GuaranteeUnavailable, match="no quilt leaves any of epsilon; declare blocks"):
+    with pytest.raises(GuaranteeUnavailable, match="no Markov quilt leaves any of epsilon"):
         markov_quilt_noise(Tight(), 1.0)
     noise = markov_quilt_noise(Blocks([4] * 25), 1.0)
     assert (noise.score, noise.quilt.quilt) == (pytest.approx(4.0), ())

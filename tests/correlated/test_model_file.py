@@ -91,7 +91,7 @@ def test_blocks_by_size_and_by_labels() -> None:
     assert model.to_dict()["sizes"] == [3, 1, 1]
     with pytest.raises(InvalidParameter, match="no reader of files"):
         model_from_dict({"model": "blocks", "labels": {"file": "people.csv", "column": "home"}})
-    with pytest.raises(InvalidParameter, match="one is missing"):
+    with pytest.raises(InvalidParameter, match="one label is missing"):
         model_from_dict({"model": "blocks", "labels": ["a", None]})
 
 
@@ -122,7 +122,7 @@ def test_public_history_by_state_names() -> None:
         ({"n": 5}, "model must be one of chain"),
         ({"model": "chian"}, "model must be one of chain"),
         ({"model": "chain", "transition": STEP}, "n is missing"),
-        ({"model": "chain", "n": 5}, "must give one of transition, history, got none"),
+        ({"model": "chain", "n": 5}, "must have exactly one of transition, history, got none"),
         ({"model": "chain", "transition": STEP, "n": 5, "lenght": 3}, "has no 'lenght'; it has"),
         ({"model": "chain", "transition": [[0.9, 0.2], [0.4, 0.6]], "n": 5}, "row 0 must sum to 1"),
         ({"model": "chain", "transition": STEP, "n": 5, "respect_support": "yes"}, "must be true or false"),
@@ -130,16 +130,25 @@ def test_public_history_by_state_names() -> None:
         ({"model": "blocks", "sizes": [2, 2], "n": 5}, "n must be 4"),
         ({"model": "blocks", "sizes": [2], "labels": ["a"]}, "got sizes, labels"),
         ({"model": "class", "models": [{"transition": STEP}]}, "models[0]: n is missing"),
-        ({"model": "class", "n": 3, "models": [{"model": "gaussian field", "autoregression": 0.5}]}, "has no quilts"),
+        (
+            {"model": "class", "n": 3, "models": [{"model": "gaussian field", "autoregression": 0.5}]},
+            "has no Markov quilts",
+        ),
         ({"model": "bayesian network", "nodes": [{"name": "a"}]}, "nodes[0] must be an object with name, table"),
-        ({"model": "bayesian network", "nodes": [{"name": "a", "table": [1.0]}] * 2}, "got 'a' again"),
+        (
+            {"model": "bayesian network", "nodes": [{"name": "a", "table": [1.0]}] * 2},
+            "'a' is the name of another node too",
+        ),
         (
             {"model": "bayesian network", "tables": {"a": [["b"], [[0.5, 0.5]] * 2], "b": [["a"], [[0.5, 0.5]] * 2]}},
             "no directed cycle, got a -> b -> a",
         ),
         ({"model": "markov network", "sizes": {"a": 2, "b": 2}, "factors": []}, "must be connected, got 2 parts"),
         ({"model": "ising", "n": 3, "couplings": [[0, 1]]}, "couplings[0] must be a list of two records"),
-        ({"model": "ising", "n": 3, "couplings": [[0, 1, 0.1], [1, 0, 0.2]]}, "couplings[1] must tie a pair"),
+        (
+            {"model": "ising", "n": 3, "couplings": [[0, 1, 0.1], [1, 0, 0.2]]},
+            "couplings[1] must be a pair that no other entry has",
+        ),
         ({"model": "gaussian field", "precision": [[1, 2], [2, 1]]}, "precision must be positive definite"),
         ({"model": "gaussian field", "covariance": [[1, 2], [2, 1]]}, "covariance must be positive definite"),
         ({"model": "gaussian field", "autoregression": 0.5}, "n is missing"),
@@ -162,32 +171,44 @@ def test_public_history_by_state_names() -> None:
         (HISTORY | {"history": "0101"}, "history must be a list of paths, or an object with file and column"),
         (HISTORY | {"history": []}, "history must be a list of paths, or an object with file and column"),
         (HISTORY | {"history": [[0, 1], 5]}, "history must be one path, or a list of paths and nothing else"),
-        (HISTORY | {"history": [0, 1, None]}, "history must hold the declared states (0, 1), got 'None'"),
-        (HISTORY | {"history": {"file": "h.csv"}}, "history must name column and file as texts"),
-        (HISTORY | {"history": {"file": 1, "column": "a"}}, "history must name column and file as texts"),
-        (HISTORY | {"states": ["on", "on"]}, "states must be different from each other"),
+        (HISTORY | {"history": [0, 1, None]}, "history must have declared states only (0, 1), got 'None'"),
+        (HISTORY | {"history": {"file": "h.csv"}}, "history must give column and file as texts"),
+        (HISTORY | {"history": {"file": 1, "column": "a"}}, "history must give column and file as texts"),
+        (HISTORY | {"states": ["on", "on"]}, "states must not have the same state twice"),
         ({"model": "class", "models": "chains"}, "models must be a list of models"),
         ({"model": "class", "models": [5]}, "models[0] must be an object with a field model"),
-        ({"model": "inhomogeneous chain", "steps": [STEP], "start": [0.5, 0.5], "n": 5}, "n must be 2, one more than"),
+        (
+            {"model": "inhomogeneous chain", "steps": [STEP], "start": [0.5, 0.5], "n": 5},
+            "n must be 2, which is the number of steps plus one",
+        ),
         ({"model": "order chain", "kernel": "kernel", "n": 5}, "kernel must have r + 1 axes of one length"),
         ({"model": "order chain", "kernel": [[HUGE]], "n": 5}, "kernel must have r + 1 axes of one length"),
-        ({"model": "order chain", "kernel": [[-1, 2], [0, 1]], "n": 5}, "kernel must hold probabilities in [0, 1]"),
+        ({"model": "order chain", "kernel": [[-1, 2], [0, 1]], "n": 5}, "kernel must have probabilities in [0, 1]"),
         (HIDDEN | {"emission": "x"}, "emission must be a matrix with one row for each of the 2 hidden states"),
         (HIDDEN | {"emission": [[HUGE], [1]]}, "emission must be a matrix with one row for each of the 2"),
-        (HIDDEN | {"emission": [[-1, 2], [0, 1]]}, "emission must hold probabilities in [0, 1]"),
+        (HIDDEN | {"emission": [[-1, 2], [0, 1]]}, "emission must have probabilities in [0, 1]"),
         ({"model": "blocks", "sizes": 5}, "sizes must be a list, or an object with file and column"),
         ({"model": "blocks", "labels": "abc"}, "labels must be a list, or an object with file and column"),
-        ({"model": "blocks", "labels": {"file": "people.csv"}}, "labels must name column and file as texts"),
+        ({"model": "blocks", "labels": {"file": "people.csv"}}, "labels must give column and file as texts"),
         ({"model": "bayesian network", "nodes": "a"}, "nodes must be a list of objects with name, parents and table"),
         ({"model": "bayesian network", "nodes": [{"name": ["a"], "table": [1]}]}, "nodes[0] must have a text as its"),
-        ({"model": "bayesian network", "tables": {"a": [5, [1.0]]}}, "tables['a'] must name nodes of the network in a"),
-        ({"model": "bayesian network", "tables": {"a": [[["b"]], [1.0]]}}, "tables['a'] must name nodes"),
+        ({"model": "bayesian network", "tables": {"a": [5, [1.0]]}}, "tables['a'] must be a list of names of nodes"),
+        (
+            {"model": "bayesian network", "tables": {"a": [[["b"]], [1.0]]}},
+            "tables['a'] must be a list of names of nodes",
+        ),
         ({"model": "bayesian network", "tables": {"a": [[], [HUGE]]}}, "tables['a'] must be a table of finite"),
-        ({"model": "bayesian network", "tables": TABLES, "hidden": 5}, "hidden must name nodes"),
-        ({"model": "bayesian network", "tables": TABLES, "hidden": [["h"]]}, "hidden must name nodes"),
+        ({"model": "bayesian network", "tables": TABLES, "hidden": 5}, "hidden must be a list of names of nodes"),
+        ({"model": "bayesian network", "tables": TABLES, "hidden": [["h"]]}, "hidden must be a list of names of nodes"),
         ({"model": "markov network", "sizes": {"a": 2}, "factors": 5}, "factors must be a list of pairs"),
-        ({"model": "markov network", "sizes": {"a": 2}, "factors": [[5, [1, 2]]]}, "factors[0] must name nodes of the"),
-        ({"model": "ising", "n": 2, "couplings": [[0, 1, 0.1]], "field": HUGE}, "field must be a number or 2 of them"),
+        (
+            {"model": "markov network", "sizes": {"a": 2}, "factors": [[5, [1, 2]]]},
+            "factors[0] must be a list of names of nodes",
+        ),
+        (
+            {"model": "ising", "n": 2, "couplings": [[0, 1, 0.1]], "field": HUGE},
+            "field must be one number or a list of 2 numbers",
+        ),
         ({"model": "gaussian field", "precision": [[HUGE]]}, "precision must be a square symmetric matrix of numbers"),
     ],
 )

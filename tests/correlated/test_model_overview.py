@@ -145,7 +145,7 @@ def test_one_block_is_said_plainly() -> None:
     assert found.holdout is not None
     assert found.holdout.records == math.inf
     assert "declare blocks" in found.refusal
-    assert "Algorithm 1 has no plan here" in found.refusal
+    assert "Algorithm 1 cannot be planned here" in found.refusal
     assert any("rules out" in note for note in found.notes)
     plain = found.to_dict()
     assert plain["feasible"] is False
@@ -155,11 +155,14 @@ def test_one_block_is_said_plainly() -> None:
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (Blocks([50]), "a single block cannot certify anything about the population"),
+        (Blocks([50]), "with a single block nothing can be certified about the population"),
         (Blocks([50]), "Algorithm 1 cannot: more than 10^18 records"),
         (Ising({(0, 1): 0.2}, n=2), "Algorithm 1 cannot: the influence is too large for this accuracy"),
         (GaussianField.autoregressive(100, 0.5), "would need more than 10^18 independent records"),
-        (GaussianField.autoregressive(100, 0.5), "Algorithm 1 has no planner for a Gaussian field: it has no quilts"),
+        (
+            GaussianField.autoregressive(100, 0.5),
+            "Algorithm 1 cannot be planned for a Gaussian field, because it has no Markov quilts",
+        ),
     ],
 )
 def test_what_no_number_of_records_buys_is_said_with_the_reason(model: Any, words: str) -> None:
@@ -180,7 +183,7 @@ def test_gaussian_fields_have_no_dp_level() -> None:
     assert spent.privacy is None
     assert spent.holdout is None
     assert "no DP level" in spent.refusal
-    assert "no effective size" in spent.refusal
+    assert "no effective number of rows" in spent.refusal
 
 
 def test_names_of_a_network() -> None:
@@ -190,7 +193,7 @@ def test_names_of_a_network() -> None:
     assert plain["privacy"]["quilt"]["names"] == ["i"]
     with pytest.raises(InvalidParameter, match="got 'z'"):
         overview(network, record="z")
-    with pytest.raises(InvalidParameter, match="record must be a number"):
+    with pytest.raises(InvalidParameter, match="record must be a whole number"):
         overview(CHAIN, record="z")
 
 
@@ -198,7 +201,7 @@ def test_wrong_numbers_are_named() -> None:
     for words, options in {
         "epsilon_bdp must": {"epsilon_bdp": 0.0},
         "epsilon_dp must": {"epsilon_dp": -1.0},
-        "and not both": {"epsilon_dp": 1.0, "epsilon_bdp": 1.0},
+        "must not both be given": {"epsilon_dp": 1.0, "epsilon_bdp": 1.0},
         "sensitivity must": {"sensitivity": 0.0},
         "surcharge must": {"surcharge": "one"},
         "questions must": {"questions": 0},

@@ -90,7 +90,10 @@ def check_joint(joint: Any) -> Array:
             f"joint must be a table of probabilities that sum to 1 within 1e-9, got sum {total:.12g}"
         )
     if table.size > MOST_CELLS:
-        raise InvalidParameter(f"joint must have at most {MOST_CELLS} cells, got {table.size}: an exact audit is small")
+        raise InvalidParameter(
+            f"joint must have at most {MOST_CELLS} cells, got {table.size}, because an exact audit is only possible "
+            "for small tables"
+        )
     return table / total
 
 
@@ -110,7 +113,7 @@ def adversaries(n: int) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def mechanism_leakage(joint: npt.ArrayLike, mechanism: npt.ArrayLike) -> Leakage:
-    """Return the exact Bayesian DP level of a mechanism with finitely many outputs.
+    """Return the exact level of Bayesian differential privacy of a mechanism with finitely many outputs.
 
     Parameters
     ----------
@@ -147,10 +150,8 @@ def mechanism_leakage(joint: npt.ArrayLike, mechanism: npt.ArrayLike) -> Leakage
 
 
 def laplace_sum_leakage(joint: npt.ArrayLike, scores: Any, scale: float) -> Leakage:
-    """Return the exact Bayesian DP level of `sum_i score_i(x_i) + Lap(scale)`.
-
-    Between neighbouring values of the sum both output densities are `A e^{y/s} + B e^{-y/s}`, so their ratio is
-    monotone there and constant in the tails: its supremum is reached at a value of the sum.
+    """Return the exact level of Bayesian differential privacy of a sum with Laplace noise, `sum_i score_i(x_i) +
+    Lap(scale)`.
 
     Parameters
     ----------
@@ -160,6 +161,11 @@ def laplace_sum_leakage(joint: npt.ArrayLike, scores: Any, scale: float) -> Leak
         What each value of a record adds to the sum: one list for all records, or one list a record.
     scale : float
         Of the Laplace noise.
+
+    Notes
+    -----
+    Between neighbouring values of the sum both output densities are `A e^{y/s} + B e^{-y/s}`, so their ratio is
+    monotone there and constant in the tails: its supremum is reached at a value of the sum.
 
     Examples
     --------
@@ -184,7 +190,10 @@ def _worst(law: Array, logs: Array) -> Leakage:
     """The largest leakage over every adversary; `logs[y, ...]` are log probabilities (or densities) of output `y`."""
     n = law.ndim
     if n * 2 ** (n - 1) * logs.size > MOST_WORK:
-        raise InvalidParameter("joint must be small: an exact audit tries every record with every set of known records")
+        raise InvalidParameter(
+            "joint is too large: an exact audit tries every record together with every set of known records; give a "
+            "smaller table"
+        )
     weights = log_of(law)
     joint = weights + logs
     best = Leakage(-1.0, 0, ())
@@ -211,7 +220,7 @@ def _mechanism(mechanism: Any, shape: tuple[int, ...]) -> Array:
         wanted = ", ".join(map(str, shape))
         raise InvalidParameter(f"mechanism must be a table of probabilities of shape (outputs, {wanted})")
     if not np.allclose(table.sum(axis=0), 1, rtol=0, atol=1e-9):
-        raise InvalidParameter("mechanism must have probabilities that sum to 1 over the outputs for every database")
+        raise InvalidParameter("mechanism must have, for every database, probabilities of the outputs that sum to 1")
     return table
 
 
@@ -222,7 +231,7 @@ def _scores(scores: Any, shape: tuple[int, ...]) -> list[Array]:
     except (TypeError, ValueError, IndexError):
         lists = []
     if [v.shape for v in lists] != [(k,) for k in shape] or not all(np.isfinite(v).all() for v in lists):
-        raise InvalidParameter("scores must give one finite number for each value of each record")
+        raise InvalidParameter("scores must have one finite number for each value of each record")
     return lists
 
 
@@ -323,10 +332,11 @@ class _Case(NamedTuple):
 
 
 def worst_mechanism(joint: npt.ArrayLike, epsilon_dp: float, record: int | None = None) -> WorstMechanism:
-    """Return the largest Bayesian DP level of any `epsilon_dp`-DP mechanism under this distribution, exactly.
+    """Return the largest level of Bayesian differential privacy that any `epsilon_dp`-DP mechanism has under this
+    distribution.
 
-    The mechanism is DP between all databases of the full product domain, which is what conversions assume. Audits the
-    surcharges of quilts: no bound may be below it.
+    The result is exact. The mechanism is DP between all databases of the full product domain, as the conversions
+    assume. Use the result to audit the surcharges of quilts: no valid bound may be below it.
 
     Parameters
     ----------
@@ -441,5 +451,5 @@ def largest_log_ratio(above: Array, below: Array, epsilon: float) -> float:
         if tuple(levels.tolist()) in seen:  # nothing rose, or only what is worth 0 up to rounding
             return best
     raise GuaranteeUnavailable(
-        f"the worst mechanism at epsilon_dp = {epsilon:g} was not found in {_STEPS} steps; nothing is reported"
+        f"the worst mechanism at epsilon_dp = {epsilon:g} was not found in {_STEPS} steps, so there is no result"
     )

@@ -66,11 +66,15 @@ class Conversion:
 
 
 def to_dp(model: DependenceModel, epsilon_bdp: float, surcharge: Surcharge = "sharp") -> Conversion:
-    """Return the DP level at which every mechanism is `epsilon_bdp`-Bayesian-DP under the model.
+    """Return the DP level at which every mechanism is `epsilon_bdp`-Bayesian differentially private under the model.
 
+    The mechanism must be DP between *all* pairs of databases of the full product domain, including databases that are
+    impossible under the model.
+
+    Notes
+    -----
     Zhao 2017, Lemma 2, read in its valid direction and with the surcharge of L2-R or 3.3 of the specification
-    (derived, reviewed). The mechanism must be DP between *all* databases of the full product domain: the argument walks
-    through databases that may be impossible under the model.
+    (derived, reviewed). The argument walks through databases that may be impossible under the model.
 
     Examples
     --------
@@ -88,7 +92,8 @@ def to_dp(model: DependenceModel, epsilon_bdp: float, surcharge: Surcharge = "sh
 
 
 def to_bdp(model: DependenceModel, epsilon_dp: float, surcharge: Surcharge = "sharp") -> float:
-    """Return the Bayesian level of any `epsilon_dp`-DP mechanism: the inverse of `to_dp`.
+    """Return the level of Bayesian differential privacy of any `epsilon_dp`-DP mechanism. It is the inverse of
+    `to_dp`.
 
     Examples
     --------
@@ -132,12 +137,11 @@ class MarkovQuiltNoise:
 
 
 def markov_quilt_noise(model: HasMarkovQuilt, epsilon: float, sensitivity: float = 1.0) -> MarkovQuiltNoise:
-    """Return the noise of Song, Wang and Chaudhuri's Markov Quilt Mechanism (SIGMOD 2017).
+    """Return the noise scale of the Markov Quilt Mechanism of Song, Wang and Chaudhuri (SIGMOD 2017).
 
-    Their score of a quilt is `card(X_N)/(epsilon - e)`, `card` counting the record itself and `e` the influence with
-    nothing known. From knowledge of the paper; both scores of its running example are reproduced. The adversary knows
-    the model and nothing else, so this is a weaker promise than Bayesian differential privacy: one times the influence
-    does not suffice there (specification 3.2).
+    The score of a Markov quilt is `card(X_N)/(epsilon - e)`, where `card(X_N)` is the number of nearby records, the
+    record itself included, and `e` is the max-influence when nothing else is known. The privacy guarantee is for an
+    adversary who knows the model and nothing else. So it is weaker than Bayesian differential privacy.
 
     Parameters
     ----------
@@ -147,6 +151,11 @@ def markov_quilt_noise(model: HasMarkovQuilt, epsilon: float, sensitivity: float
         The Pufferfish level.
     sensitivity : float
         The query's Lipschitz constant in the sum of absolute changes.
+
+    Notes
+    -----
+    From knowledge of the paper; both scores of its running example are reproduced. One times the influence does
+    not suffice for Bayesian differential privacy (specification 3.2).
 
     Examples
     --------
@@ -161,7 +170,7 @@ def markov_quilt_noise(model: HasMarkovQuilt, epsilon: float, sensitivity: float
     quilt = model.markov_quilt(epsilon)
     left = epsilon - quilt.influence
     if not left > 0:
-        raise GuaranteeUnavailable("no quilt leaves any of epsilon; declare blocks")
+        raise GuaranteeUnavailable("no Markov quilt leaves any of epsilon; give a larger epsilon, or declare blocks")
     return MarkovQuiltNoise(epsilon, up(quilt.size / left), sensitivity, quilt)
 
 
@@ -177,7 +186,7 @@ _PROVENANCE: dict[Surcharge, str] = {
 
 @dataclass(frozen=True)
 class Certificate:
-    """A claim of Bayesian privacy, the model that it is relative to, and its justification.
+    """A claim of Bayesian differential privacy, with the model that it assumes and its justification.
 
     Attributes
     ----------
@@ -218,7 +227,7 @@ class Certificate:
 
     @property
     def provenance(self) -> str:
-        """The source of the conversion."""
+        """The source of the conversion that justifies the claim."""
         return _PROVENANCE[self.surcharge]
 
     def __str__(self) -> str:
@@ -255,7 +264,7 @@ def certify(
     epsilon_dp: float | None = None,
     surcharge: Surcharge = "sharp",
 ) -> Certificate:
-    """Return a certificate from one of the two levels.
+    """Return a certificate of Bayesian differential privacy, given either its Bayesian level or its DP level.
 
     Parameters
     ----------
@@ -280,7 +289,7 @@ def certify(
     """
     surcharge, model = check_surcharge(surcharge), check_model(model)
     if (epsilon_bdp is None) == (epsilon_dp is None):
-        raise InvalidParameter("give one of epsilon_bdp and epsilon_dp")
+        raise InvalidParameter("exactly one of epsilon_bdp and epsilon_dp must be given")
     if epsilon_bdp is None:
         level = arguments.real("epsilon_dp", epsilon_dp, above=0)
         bayesian = model.epsilon_bdp(level, surcharge)
@@ -396,12 +405,12 @@ def exponential(
 
 
 class BayesianAccountant:
-    """A budget at a Bayesian level, spent in DP costs.
+    """A budget of Bayesian differential privacy that is spent by DP costs.
 
-    DP epsilons add, and the sum is converted once: the surcharge for dependence is paid once, whatever the number of
-    releases (specification 2.10, derived). Bayesian levels must **not** be added: two releases of level 1.1565 can have
-    level 2.4451 together. So only pure DP costs are taken; approximate and Renyi costs are not covered by any
-    statement here. Costs may be chosen adaptively.
+    The epsilons of the costs add up, and their sum is converted to a Bayesian level once. So the surcharge for
+    dependence is paid once, whatever the number of releases. Bayesian levels must **not** be added: for example two
+    releases of level 1.1565 can have level 2.4451 together. Only pure DP costs are accepted. Costs may be chosen
+    adaptively.
 
     Parameters
     ----------
@@ -411,6 +420,10 @@ class BayesianAccountant:
         The budget.
     surcharge : str
         "sharp", "two" or "paper".
+
+    Notes
+    -----
+    Specification 2.10, derived. Approximate and Renyi costs are not covered by any statement here.
 
     Examples
     --------
@@ -438,15 +451,18 @@ class BayesianAccountant:
 
     @property
     def budget(self) -> float:
-        """The Bayesian level that is never exceeded."""
+        """The Bayesian level that the releases together never exceed."""
         return self._budget
 
     def admits(self, cost: Cost) -> bool:
-        """Return whether `spend(cost)` would succeed now; changes nothing."""
+        """Return whether `spend(cost)` would succeed now. The call changes nothing."""
         return self._filter.admits(_pure(cost))
 
     def spend(self, cost: Cost) -> None:
-        """Charge a pure DP cost before its mechanism runs, or raise `BudgetExhausted` and change nothing."""
+        """Charge a pure DP cost before its mechanism runs.
+
+        If the cost exceeds what is left, raise `BudgetExhausted` and change nothing.
+        """
         self._filter.spend(_pure(cost))
 
     def spent(self) -> float:
@@ -454,28 +470,30 @@ class BayesianAccountant:
         return float(self._filter.spent()["epsilon"])
 
     def remaining(self) -> float:
-        """Return the largest DP cost that still fits, rounded down."""
+        """Return the largest DP cost that can still be spent, rounded down."""
         return float(self._filter.remaining()["epsilon"])
 
     def epsilon_bdp(self) -> float:
-        """Return the Bayesian level of everything spent so far, converted once."""
+        """Return the Bayesian level of everything spent so far. The sum of the costs is converted once."""
         spent = self.spent()
         return min(self._model.epsilon_bdp(spent, self._surcharge), self._budget) if spent else 0.0
 
     def certificate(self) -> Certificate:
-        """Return what the whole interaction may claim so far."""
+        """Return a certificate for everything spent so far."""
         spent = self.spent()
         if not spent:
             raise InvalidParameter("nothing has been spent, so there is nothing to certify")
         return certify(self._model, epsilon_dp=spent, surcharge=self._surcharge)
 
     def state(self) -> dict[str, Any]:
-        """Return plain data that `from_state` reads back exactly; the model is declared again, it is not stored."""
+        """Return plain data that `from_state` reads back exactly. The model is not stored, so it must be declared
+        again.
+        """
         return {"epsilon_bdp": self._budget, "surcharge": self._surcharge, "filter": self._filter.to_dict()}
 
     @classmethod
     def from_state(cls, model: DependenceModel, state: Mapping[str, Any]) -> BayesianAccountant:
-        """Continue from a state that `state()` returned, under the same model.
+        """Return the accountant that `state()` described, under the same model.
 
         Examples
         --------
@@ -495,7 +513,8 @@ class BayesianAccountant:
         stored = BasicFilter.from_dict(filtered)
         if stored.epsilon > accountant._filter.epsilon * (1 + 1e-9):
             raise InvalidParameter(
-                "state was taken under another model: its DP budget is larger than this model allows"
+                "state was taken under another model, because its DP budget is larger than this model allows; give "
+                "that model"
             )
         accountant._filter = stored
         return accountant

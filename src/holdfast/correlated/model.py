@@ -59,17 +59,18 @@ class Between(Sequence[int]):
             return tuple(self)[index]
         place = index + len(self) if index < 0 else index
         if not 0 <= place < len(self):
-            raise IndexError("no such record nearby")
+            raise IndexError("there is no such record among the nearby ones")
         j = self.start + place
         return j + 1 if self.start <= self.without <= j else j
 
 
 @dataclass(frozen=True)
 class Quilt:
-    """A quilt of one record, with its influence.
+    """A Markov quilt of one record, with the influence of the record on it.
 
-    The other records fall into three parts: the `quilt` itself, the records `nearby` and the remote rest. Every path
-    of the moral graph from the record to a remote one meets the quilt. Records count from 0.
+    The other records are in three parts: the `quilt` itself, the records `nearby`, and the remote rest. The quilt
+    separates the rest from the record: every path of the moral graph from the record to a remote one crosses the quilt.
+    Records are numbered from 0.
 
     Parameters
     ----------
@@ -105,12 +106,17 @@ class Quilt:
     sharp: float | None = None
 
     def surcharge(self, rule: Surcharge = "sharp") -> float:
-        """Return the price of the dependence in nats, which is paid once.
+        """Return what the dependence adds to the Bayesian level, in nats. It is added once, whatever the number of
+        releases.
 
-        `"two"` is `2 * influence` (L2-R of the specification, derived and reviewed), `"paper"` is `4 * influence`
-        (Zhao 2017, Lemma 2: safe and loose), `"sharp"` the smallest that is proved for this quilt; where none is
-        known it is `2 * influence`. One times the influence is the price under another notion of privacy, so it is
-        not offered here: see `conversion.markov_quilt_noise`.
+        The method "two" is `2 * influence`. "paper" is `4 * influence`, which is valid and larger than needed. "sharp"
+        is the smallest surcharge that is proved for this quilt, and `2 * influence` if no smaller one is.
+
+        Notes
+        -----
+        "two": L2-R of the specification, derived and reviewed; "paper": Zhao 2017, Lemma 2. One times the
+        influence is the price under another notion of privacy, so it is not offered here: see
+        `conversion.markov_quilt_noise`.
         """
         rule = check_surcharge(rule)
         if rule == "paper":
@@ -120,16 +126,25 @@ class Quilt:
         return 2 * self.influence
 
     def epsilon_bdp(self, epsilon_dp: float, rule: Surcharge = "sharp") -> float:
-        """The Bayesian level of this record when the mechanism is `epsilon_dp`-DP: `size * epsilon_dp + surcharge`."""
+        """Return the Bayesian level of this record if the mechanism is `epsilon_dp`-DP: `size * epsilon_dp +
+        surcharge`.
+        """
         return up(self.size * epsilon_dp + self.surcharge(rule))
 
     def epsilon_dp(self, epsilon_bdp: float, rule: Surcharge = "sharp") -> float:
-        """The DP level at which this record has `epsilon_bdp`: `(epsilon_bdp - surcharge) / size`, or 0 if none has."""
+        """Return the DP level at which this record has the Bayesian level `epsilon_bdp`: `(epsilon_bdp - surcharge)
+        / size`.
+
+        If no DP level is enough, the result is 0.
+        """
         left = epsilon_bdp - self.surcharge(rule)
         return down(left / self.size) if left > 0 else 0.0
 
     def score(self, epsilon_bdp: float, rule: Surcharge = "sharp") -> float:
-        """The noise scale for sensitivity 1: `size / (epsilon_bdp - surcharge)`; infinite where nothing is left."""
+        """Return the noise scale for a query of sensitivity 1: `size / (epsilon_bdp - surcharge)`.
+
+        If the surcharge leaves nothing of `epsilon_bdp`, the result is infinite.
+        """
         level = self.epsilon_dp(epsilon_bdp, rule)
         return up(1 / level) if level > 0 else math.inf
 
@@ -138,7 +153,7 @@ class Quilt:
         return f"record {self.record}: quilt {{{inside}}}, {self.size} records at once, influence {self.influence:.6g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; of the nearby records only how many count."""
+        """Return plain data. Of the nearby records it has only their number."""
         plain = {"record": self.record, "quilt": list(self.quilt), "size": self.size, "influence": self.influence}
         return plain | ({"sharp": self.sharp} if self.sharp is not None else {})
 
@@ -166,9 +181,9 @@ ZEROS = (
 
 @runtime_checkable
 class DependenceModel(Protocol):
-    """A declared joint distribution of the records, or a class of distributions; records count from 0.
+    """A declared joint distribution of the records, or a class of such distributions. Records are numbered from 0.
 
-    Every number is relative to the declared model: no data can certify it.
+    Every result assumes the declared model, which no data can certify.
 
     Examples
     --------
@@ -186,37 +201,48 @@ class DependenceModel(Protocol):
         """Return one line that describes the declared dependence."""
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Max-influence `I(X_quilt <- X_record | X_known)` in nats; infinite where a value rules another out."""
+        """Return the max-influence of `record` on `quilt` for an adversary who knows the records of `known`, in
+        nats.
+
+        If one value rules another one out, the result is infinite.
+        """
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt of `record` with the least noise at the Bayesian level `epsilon`."""
+        """Return the Markov quilt of `record` that needs the least noise at the Bayesian level `epsilon`."""
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best quilt of the record that needs most noise at the Bayesian level `epsilon`."""
+        """Return the best Markov quilt of the record that needs the most noise at the Bayesian level `epsilon`."""
 
     def epsilon_dp(self, epsilon_bdp: float, surcharge: Surcharge = "sharp") -> float:
-        """Return the largest DP level whose mechanisms are all `epsilon_bdp`-Bayesian-DP by this model's quilts."""
+        """Return the largest DP level at which all mechanisms are `epsilon_bdp`-Bayesian differentially private
+        under this model.
+        """
 
     def epsilon_bdp(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> float:
-        """Return the Bayesian DP level of any `epsilon_dp`-DP mechanism by this model's quilts."""
+        """Return the Bayesian level of any `epsilon_dp`-DP mechanism under this model."""
 
     def noise_scale(self, epsilon_bdp: float, sensitivity: float = 1.0, surcharge: Surcharge = "sharp") -> float:
-        """Return the Laplace scale for a query of that (substitution) sensitivity."""
+        """Return the Laplace scale for a query that changes by at most `sensitivity` when one record is replaced."""
 
     def effective_n(self) -> float:
-        """Return how many independent rows the check of a fixed mean question is worth (specification 3.9)."""
+        """Return the effective number of independent rows for the check of a fixed mean question."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the declaration as plain data, for certificates."""
 
 
 class QuiltModel(ABC):
-    """The conversions of 2.2 of the specification for a model that finds the best quilt of each record.
+    """The base class of models that find the best Markov quilt of each record. It converts between DP and Bayesian
+    levels.
 
-    A subclass gives `n`, `describe`, `influence`, `effective_n`, `to_dict` and the searches `best_quilt`,
-    `cheapest_quilt` and `markov_quilt`; one that knows a faster way to the worst record overrides `worst_quilt` and
-    `dearest_quilt` too. A model that can list its quilts is a `ListedModel` and needs no search of its own. Fewer
-    quilts are always safe.
+    A subclass defines `n`, `describe`, `influence`, `effective_n`, `to_dict` and the searches `best_quilt`,
+    `cheapest_quilt` and `markov_quilt`. If it has a faster way to find the worst record, it overrides `worst_quilt` and
+    `dearest_quilt` too. A model that can list its quilts should be a `ListedModel`, which needs no search of its own. A
+    search that considers fewer quilts is always valid.
+
+    Notes
+    -----
+    The conversions are those of 2.2 of the specification.
 
     Examples
     --------
@@ -237,58 +263,77 @@ class QuiltModel(ABC):
 
     @abstractmethod
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Max-influence in nats."""
+        """Return the max-influence of `record` on `quilt`, in nats."""
 
     @abstractmethod
     def effective_n(self) -> float:
-        """Return rows that the check of a fixed mean question is worth."""
+        """Return the effective number of independent rows for the check of a fixed mean question."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return the declaration as plain data."""
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a certificate must say about the model; nothing by default."""
+        """Return what a certificate must state about the model; by default nothing."""
         return ()
 
     @abstractmethod
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt of `record` that maximises `(epsilon - surcharge) / size`."""
+        """Return the Markov quilt of `record` that maximises `(epsilon - surcharge) / size`, so that it needs the
+        least noise.
+        """
 
     @abstractmethod
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` that minimises `size * epsilon_dp + surcharge`: the other direction of `best_quilt`."""
+        """Return the Markov quilt of `record` that minimises `size * epsilon_dp + surcharge`, its Bayesian level."""
 
     @abstractmethod
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """The worst record's best quilt for the Markov Quilt Mechanism, another notion of privacy: see `conversion`."""
+        """Return the best Markov quilt of the worst record for the Markov Quilt Mechanism.
+
+        That mechanism has another notion of privacy: see `conversion`.
+        """
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best quilt of the record that needs most noise; the first such record."""
+        """Return the best Markov quilt of the record that needs the most noise. If several need as much, it is that
+        of the first.
+        """
         quilts = (self.best_quilt(record, epsilon, surcharge) for record in range(self.n))
         return min(quilts, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the cheapest quilt of the record that leaks most at `epsilon_dp`; the first such record."""
+        """Return the Markov quilt with the lowest Bayesian level for the record that leaks the most at `epsilon_dp`.
+
+        If several leak as much, it is that of the first.
+        """
         quilts = (self.cheapest_quilt(record, epsilon_dp, surcharge) for record in range(self.n))
         return max(quilts, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def epsilon_dp(self, epsilon_bdp: float, surcharge: Surcharge = "sharp") -> float:
-        """`min_i max_quilt (epsilon_bdp - surcharge) / size`, rounded down.
+        """Return the largest DP level at which all mechanisms have the Bayesian level `epsilon_bdp`, rounded down.
 
-        Zhao 2017, Lemma 2, as repaired in L2-R of the specification. The mechanism must be that DP between all
-        databases of the full product domain, also those that are impossible under the model.
+        It is `min_i max_quilt (epsilon_bdp - surcharge) / size`, over the records `i` and the Markov quilts of each.
+        The mechanism must have this DP level between all databases of the full product domain, including those that are
+        impossible under the model.
+
+        Notes
+        -----
+        Zhao 2017, Lemma 2, as repaired in L2-R of the specification.
         """
         return self.worst_quilt(epsilon_bdp, surcharge).epsilon_dp(epsilon_bdp, surcharge)
 
     def epsilon_bdp(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> float:
-        """`max_i min_quilt (size * epsilon_dp + surcharge)`, rounded up: the inverse of `epsilon_dp`."""
+        """Return the Bayesian level of any `epsilon_dp`-DP mechanism, rounded up.
+
+        It is `max_i min_quilt (size * epsilon_dp + surcharge)`, over the records `i` and the Markov quilts of each: the
+        inverse of `epsilon_dp`.
+        """
         if arguments.real("epsilon_dp", epsilon_dp, at_least=0) == 0:
             return 0.0  # the output does not depend on the records at all
         return self.dearest_quilt(epsilon_dp, surcharge).epsilon_bdp(epsilon_dp, surcharge)
 
     def noise_scale(self, epsilon_bdp: float, sensitivity: float = 1.0, surcharge: Surcharge = "sharp") -> float:
-        """`sensitivity / epsilon_dp(epsilon_bdp)`, rounded up."""
+        """Return the Laplace scale of a query, `sensitivity / epsilon_dp(epsilon_bdp)`, rounded up."""
         sensitivity = arguments.real("sensitivity", sensitivity, above=0)
         return up(sensitivity / self.epsilon_dp(epsilon_bdp, surcharge))
 
@@ -327,7 +372,10 @@ def check_records(name: str, records: Any, n: int) -> tuple[int, ...]:
 
 
 class ListedModel(QuiltModel):
-    """A model that gives `quilts(record)`; every search follows. Listing fewer quilts is always safe.
+    """The base class of models that can list the Markov quilts of a record with `quilts(record)`. It does all
+    searches.
+
+    A list with fewer quilts is always valid.
 
     Examples
     --------
@@ -338,13 +386,20 @@ class ListedModel(QuiltModel):
 
     @abstractmethod
     def quilts(self, record: int) -> Iterable[Quilt]:
-        """Quilts of `record` by increasing size; the trivial one (no surcharge) must be among them."""
+        """Return the Markov quilts of `record` by increasing size. The trivial quilt, which has no surcharge, must
+        be among them.
+        """
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt of `record` that maximises `(epsilon - surcharge) / size`.
+        """Return the Markov quilt of `record` that maximises `(epsilon - surcharge) / size`, so that it needs the
+        least noise.
 
-        The search stops at the size that could not win even without a surcharge. Ties go to the first, which is the
-        smallest.
+        Of equal quilts it is the smallest.
+
+        Notes
+        -----
+        The search stops at the size that could not win even without a surcharge. Ties go to the first, which is
+        the smallest.
         """
         epsilon = arguments.real("epsilon", epsilon, above=0)
         rule, best, level = check_surcharge(surcharge), None, 0.0
@@ -358,7 +413,7 @@ class ListedModel(QuiltModel):
         return best
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` that minimises `size * epsilon_dp + surcharge`: the other direction of `best_quilt`."""
+        """Return the Markov quilt of `record` that minimises `size * epsilon_dp + surcharge`, its Bayesian level."""
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         rule, best, level = check_surcharge(surcharge), None, 0.0
         for quilt in self.quilts(check_record(record, self.n)):
@@ -371,10 +426,14 @@ class ListedModel(QuiltModel):
         return best
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """The worst record's best quilt for the Markov Quilt Mechanism, another notion of privacy (see `conversion`).
+        """Return the best Markov quilt of the worst record for the Markov Quilt Mechanism.
 
-        One times the influence is charged. The influence of a quilt here is the maximum over what is known nearby, so
-        the result is safe for that notion too.
+        That mechanism has another notion of privacy (see `conversion`), for which the influence is charged once.
+
+        Notes
+        -----
+        The influence of a quilt here is the maximum over what is known nearby, so the result is safe for that
+        notion too.
         """
         epsilon = arguments.real("epsilon", epsilon, above=0)
 
@@ -386,16 +445,19 @@ class ListedModel(QuiltModel):
 
 
 class ModelClass(QuiltModel):
-    """Finitely many models of the same records, any of which may be the true one.
+    """A class of finitely many models of the same records. Any of them may be the true one.
 
-    Every model is searched with its own best quilts and the worst result counts. That is tight; taking the largest
-    influence of each quilt over the class first, as Song, Wang and Chaudhuri (2017) do, is also safe and never less
-    noisy (specification 2.9).
+    Every model is searched with its own best Markov quilts, and the worst result counts.
 
     Parameters
     ----------
     models : sequence of QuiltModel
         At least one, all with the same number of records.
+
+    Notes
+    -----
+    That is tight; taking the largest influence of each quilt over the class first, as Song, Wang and Chaudhuri
+    (2017) do, is also safe and never less noisy (specification 2.9).
 
     Examples
     --------
@@ -427,7 +489,7 @@ class ModelClass(QuiltModel):
 
     @property
     def confidence(self) -> float:
-        """The least confidence of a member."""
+        """The smallest confidence of any model in the class."""
         return float(min(getattr(model, "confidence", 1.0) for model in self.models))
 
     def describe(self) -> str:
@@ -439,36 +501,42 @@ class ModelClass(QuiltModel):
         return max(model.influence(record, quilt, known) for model in self.models)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best quilt under the model in which the record needs most noise."""
+        """Return the best Markov quilt of `record` under the model in which the record needs the most noise."""
         quilts = (model.best_quilt(record, epsilon, surcharge) for model in self.models)
         return min(quilts, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the cheapest quilt under the model in which the record leaks most."""
+        """Return the Markov quilt with the lowest Bayesian level, under the model in which the record leaks the
+        most.
+        """
         quilts = (model.cheapest_quilt(record, epsilon_dp, surcharge) for model in self.models)
         return max(quilts, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the result of the model in the class that is worst here."""
+        """Return the best Markov quilt of the worst record, under the model of the class in which it needs the most
+        noise.
+        """
         quilts = (model.worst_quilt(epsilon, surcharge) for model in self.models)
         return min(quilts, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the result of the model in the class that is worst here."""
+        """Return the Markov quilt of the record that leaks the most, under the model of the class in which it leaks
+        the most.
+        """
         quilts = (model.dearest_quilt(epsilon_dp, surcharge) for model in self.models)
         return max(quilts, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """Return the result of the model in the class that is worst here."""
+        """Return the result for the Markov Quilt Mechanism under the worst model of the class."""
         quilts = (model.markov_quilt(epsilon) for model in self.models)
         return max(quilts, key=lambda quilt: quilt.size / max(epsilon - quilt.influence, 5e-324))
 
     def effective_n(self) -> float:
-        """Return the smallest value over the models of the class."""
+        """Return the smallest effective number of rows over the models of the class."""
         return min(model.effective_n() for model in self.models)
 
     def notes(self) -> tuple[str, ...]:
-        """Return all of the members' notes, each once."""
+        """Return the notes of all models in the class, each note once."""
         return tuple(dict.fromkeys(note for model in self.models for note in model.notes()))
 
     def to_dict(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class _Declaration:
         """Return a field that must be there."""
         self._known.add(name)
         if name not in self._plain:
-            raise InvalidParameter(f"{name} is missing: a model of kind {self.kind!r} must give it")
+            raise InvalidParameter(f"{name} is missing, but a model of kind {self.kind!r} needs it")
         return self._plain.pop(name)
 
     def truth(self, name: str, default: bool) -> bool:
@@ -62,7 +62,9 @@ class _Declaration:
         present = [name for name in names if name in self._plain]
         if len(present) != 1:
             got = ", ".join(present) or "none"
-            raise InvalidParameter(f"a model of kind {self.kind!r} must give one of {', '.join(names)}, got {got}")
+            raise InvalidParameter(
+                f"a model of kind {self.kind!r} must have exactly one of {', '.join(names)}, got {got}"
+            )
         return present[0]
 
     def rest(self) -> None:
@@ -83,14 +85,14 @@ class _Declaration:
     def read(self, name: str, where: Mapping[str, Any], fields: set[str], column: str = "column") -> Sequence[Any]:
         """Return a column that is named by file and column."""
         if not {"file", column} <= set(where) <= fields or not all(isinstance(text, str) for text in where.values()):
-            raise InvalidParameter(f"{name} must name {' and '.join(sorted(fields & {'file', column}))} as texts")
+            raise InvalidParameter(f"{name} must give {' and '.join(sorted(fields & {'file', column}))} as texts")
         if self._column is None:
-            raise InvalidParameter(f"{name} must be a list here: no reader of files was given")
+            raise InvalidParameter(f"{name} must be a list here, because no reader of files was given")
         return self._column(where["file"], where[column])
 
 
 def model_from_dict(plain: Mapping[str, Any], column: Column | None = None) -> Model:
-    """Return the model that plain data declare.
+    """Return the model that the given plain data declare.
 
     Parameters
     ----------
@@ -116,7 +118,7 @@ def model_from_dict(plain: Mapping[str, Any], column: Column | None = None) -> M
     >>> model_from_dict({"model": "chain", "transition": [[0.9, 0.1], [0.4, 0.6]], "lenght": 1000})
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: n is missing: a model of kind 'chain' must give it
+    holdfast.errors.InvalidParameter: n is missing, but a model of kind 'chain' needs it
     """
     if not isinstance(plain, Mapping):
         raise InvalidParameter(f"a model must be an object with a field model, got a {type(plain).__name__}")
@@ -132,7 +134,8 @@ def model_from_dict(plain: Mapping[str, Any], column: Column | None = None) -> M
 
 
 def read_model(path: Path | str, column: Column | None = None) -> Model:
-    r"""Return the model that a JSON or TOML file declares; `.toml` is TOML, anything else JSON.
+    r"""Return the model that a JSON or TOML file declares. A file whose name ends in `.toml` is read as TOML, any
+    other as JSON.
 
     Raises
     ------
@@ -186,7 +189,7 @@ def _history(fields: _Declaration) -> Model:
     count = len(names_of) if names_of is not None else arguments.whole("states", states, at_least=1, at_most=10_000)
     numbers = {str(name): j for j, name in enumerate(names_of if names_of is not None else range(count))}
     if len(numbers) != count:
-        raise InvalidParameter("states must be different from each other")
+        raise InvalidParameter("states must not have the same state twice")
     coded = []
     for path in given:
         if not isinstance(path, Sequence):
@@ -194,7 +197,7 @@ def _history(fields: _Declaration) -> Model:
         unknown = next((value for value in path if str(value) not in numbers), None)
         if unknown is not None or any(value is None for value in path):
             shown = ", ".join(list(numbers)[:10])
-            raise InvalidParameter(f"history must hold the declared states ({shown}), got {str(unknown)[:40]!r}")
+            raise InvalidParameter(f"history must have declared states only ({shown}), got {str(unknown)[:40]!r}")
         coded.append([numbers[str(value)] for value in path])
     return chain_from_history(coded, fields.need("n"), count, fields.take("confidence", 0.99))
 
@@ -214,7 +217,9 @@ def _class(fields: _Declaration) -> Model:
         except InvalidParameter as error:
             raise InvalidParameter(f"models[{j}]: {error}") from None
         if not isinstance(model, QuiltModel):
-            raise InvalidParameter(f"models[{j}] must have finitely many values: a Gaussian field has no quilts")
+            raise InvalidParameter(
+                f"models[{j}] must have finitely many values, but it is a Gaussian field, which has no Markov quilts"
+            )
         models.append(model)
     return ModelClass(models)
 
@@ -228,7 +233,7 @@ def _steps(fields: _Declaration) -> Model:
     steps, n = fields.need("steps"), fields.take("n")
     model = InhomogeneousChain(steps, fields.need("start"))
     if n is not None and n != model.n:
-        raise InvalidParameter(f"n must be {model.n}, one more than there are steps, got {n!r}")
+        raise InvalidParameter(f"n must be {model.n}, which is the number of steps plus one, got {n!r}")
     return model
 
 
@@ -246,7 +251,7 @@ def _blocks(fields: _Declaration) -> Model:
     if kind == "labels":
         labels = fields.values("labels")
         if any(label is None or label == "" for label in labels):
-            raise InvalidParameter("labels must name the block of every record, and one is missing")
+            raise InvalidParameter("labels must name the block of every record, but one label is missing")
         model = Blocks.of(labels)
     elif kind == "size":
         size = arguments.whole("size", fields.need("size"), at_least=1, at_most=10**9)
@@ -256,7 +261,7 @@ def _blocks(fields: _Declaration) -> Model:
             [arguments.whole(f"sizes[{j}]", size, at_least=1) for j, size in enumerate(fields.values("sizes"))]
         )
     if n is not None and n != model.n:
-        raise InvalidParameter(f"n must be {model.n}, the records of all blocks together, got {n!r}")
+        raise InvalidParameter(f"n must be {model.n}, the number of records in all blocks together, got {n!r}")
     return model
 
 
@@ -284,7 +289,9 @@ def _by_name(nodes: Any) -> dict[str, tuple[Sequence[str], Any]]:
         if not isinstance(node["name"], str):
             raise InvalidParameter(f"nodes[{j}] must have a text as its name")
         if node["name"] in declared:
-            raise InvalidParameter(f"nodes[{j}] must have a name of its own, got {node['name']!r} again")
+            raise InvalidParameter(
+                f"nodes[{j}] must have a name of its own, but {node['name']!r} is the name of another node too"
+            )
         declared[node["name"]] = (node.get("parents", []), node["table"])
     return declared
 
@@ -306,7 +313,7 @@ def _ising(fields: _Declaration) -> Model:
             raise InvalidParameter(f"couplings[{j}] must be a list of two records and a number")
         ends = tuple(sorted(arguments.whole(f"couplings[{j}]", end, at_least=0) for end in tie[:2]))
         if ends in ties:
-            raise InvalidParameter(f"couplings[{j}] must tie a pair that was not tied before, got {list(ends)}")
+            raise InvalidParameter(f"couplings[{j}] must be a pair that no other entry has, got {list(ends)}")
         ties[ends[0], ends[1]] = tie[2]
     parts = fields.truth("independent_parts", False)
     return Ising(ties, fields.need("n"), fields.take("field", 0.0), independent_parts=parts)
@@ -317,7 +324,7 @@ def _gaussian(fields: _Declaration) -> Model:
     given = fields.need(kind)
     if kind == "autoregression":
         if n is None:
-            raise InvalidParameter("n is missing: an autoregression must give its length")
+            raise InvalidParameter("n is missing, but an autoregression needs it as its length")
         return GaussianField.autoregressive(n, given, deviation=fields.take("deviation", 1.0))
     if kind == "values":  # the upper triangle of a sparse precision matrix, as `to_dict` gives it
         given = _sparse(n, fields.need("rows"), fields.need("columns"), given)
@@ -342,7 +349,7 @@ def _sparse(n: Any, rows: Any, columns: Any, values: Any) -> Any:
             f"rows, columns and values must be lists of the same length, and rows and columns whole numbers below {n}"
         ) from None
     if (row > column).any():
-        raise InvalidParameter("rows must not be above columns: give the upper triangle once")
+        raise InvalidParameter("no entry may have its row number above its column number; give the upper triangle once")
     return (upper + sparse.triu(upper, 1).T).tocsr()
 
 

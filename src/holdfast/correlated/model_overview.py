@@ -200,7 +200,7 @@ class Holdout:
 
 @dataclass(frozen=True)
 class Overview:
-    """The answers of `overview`; what is not there has its reason in `missing`.
+    """The results of `overview`. For results that are not there, `missing` has the reason.
 
     Examples
     --------
@@ -223,15 +223,15 @@ class Overview:
     names: tuple[str, ...] | None = None
 
     def name(self, node: int) -> str:
-        """Return what a node is called: its name in a network, its number otherwise."""
+        """Return the name of a node: its name in a network, otherwise its number."""
         return str(node) if self.names is None else self.names[node]
 
     @property
     def refusal(self) -> str:
-        """Why the answer is no; empty where it is not.
+        """The reason why the model does not allow what was asked for; empty if it does.
 
-        It is no where no part has an answer, and where an accuracy was asked for that neither the certified holdout nor
-        Algorithm 1 reaches with these records.
+        It is not allowed if no part of the question has an answer. It is also not allowed if an accuracy was asked for
+        that neither the certified holdout nor Algorithm 1 reaches with these records.
         """
         if self.privacy is None and self.holdout is None:
             return "; ".join(self.missing.values())
@@ -293,7 +293,8 @@ def overview(
     tau: float | None = None,
     budget: int = 10,
 ) -> Overview:
-    """Return what a model says about releases, about checks, and about how many records a wanted accuracy takes.
+    """Return what a model implies for private releases, for checks, and for the number of records that an accuracy
+    requires.
 
     Parameters
     ----------
@@ -326,7 +327,9 @@ def overview(
     (True, '')
     """
     if epsilon_bdp is not None and epsilon_dp is not None:
-        raise InvalidParameter("give epsilon_bdp, the level that is wanted, or epsilon_dp, the one spent, and not both")
+        raise InvalidParameter(
+            "epsilon_bdp, the level that is wanted, and epsilon_dp, the level that is spent, must not both be given"
+        )
     check_surcharge(surcharge)
     sensitivity = arguments.real("sensitivity", sensitivity, above=0)
     if epsilon_dp is not None:
@@ -368,7 +371,7 @@ def _privacy(
     record: int | str | None,
 ) -> Privacy:
     if isinstance(record, str) and not isinstance(model, Network):
-        raise InvalidParameter(f"record must be a number, at least 0 and at most {model.n - 1}, got {record!r:.60}")
+        raise InvalidParameter(f"record must be a whole number from 0 to {model.n - 1}, got {record!r:.60}")
     if isinstance(model, GaussianField):
         if spent is not None:
             raise GuaranteeUnavailable(_NO_DP)
@@ -456,10 +459,13 @@ def _needed(tau: float, use: Use) -> float:
 
 def _run(model: Model, tau: float, use: Use, budget: int) -> RunPlan:
     if isinstance(model, GaussianField):
-        raise GuaranteeUnavailable("Algorithm 1 has no planner for a Gaussian field: it has no quilts")
+        raise GuaranteeUnavailable(
+            "Algorithm 1 cannot be planned for a Gaussian field, because it has no Markov quilts"
+        )
     terms = run_terms(model)
     if not terms:
         raise GuaranteeUnavailable(
-            "Algorithm 1 has no plan here: no quilt of one shape with finite influence is known for all records"
+            "Algorithm 1 cannot be planned here, because no Markov quilt of one shape with finite influence is known "
+            "for all records"
         )
     return plan_run(tau, use.beta, use.questions, budget, terms)

@@ -18,7 +18,7 @@ from holdfast.errors import GuaranteeUnavailable
 
 @runtime_checkable
 class SeriesModel(Protocol):
-    """A declared dependence along a series.
+    """A declaration of how rows depend on each other along a series.
 
     Examples
     --------
@@ -27,18 +27,24 @@ class SeriesModel(Protocol):
     """
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """Return the declaration for `k` rows; with `gap`, given earlier rows of the same series."""
+        """Return the declaration for `k` rows. With `gap`, it is for rows that follow earlier rows of the same
+        series.
+        """
 
     def correlation(self, lag: int) -> float:
-        """The largest correlation that any function of a row can have with any of a row `lag` later; 1 if unknown."""
+        """Return the largest correlation of any function of a row with any function of a row `lag` later; 1 if
+        unknown.
+        """
 
     def covariance(self, lag: int) -> float:
-        """Bound on a covariance at this lag, in units of (range) x (mean absolute deviation); infinite if unknown."""
+        """Return a bound on the covariance at this lag, in units of (range) x (mean absolute deviation); infinite if
+        unknown.
+        """
 
 
 @dataclass(frozen=True)
 class AnyDependence:
-    """Any dependence inside a group: the group counts as one block.
+    """Rows of a group may depend on each other in any way, so the group counts as one block.
 
     Examples
     --------
@@ -47,11 +53,12 @@ class AnyDependence:
     """
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """Return one block, which is worth one row."""
+        """Return a declaration of one block, which has an effective number of one row."""
         if gap is not None:
             raise GuaranteeUnavailable(
-                "rows with any dependence on the training rows have no bound: for one series declare a model that "
-                "forgets, such as Markov, Autoregressive, Mixing or MDependent; several series need their group column"
+                "if rows may depend on the training rows in any way, no bound is possible; for one series declare a "
+                "model that forgets, such as Markov, Autoregressive, Mixing or MDependent; for several series name "
+                "their group column"
             )
         return DependentRows(k, f"{k} rows with any dependence", {BLOCKS: MeanBound(BLOCKS, 1.0)})
 
@@ -103,17 +110,21 @@ class MDependent:
         object.__setattr__(self, "m", arguments.whole("m", self.m, at_least=0, at_most=10**9))
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """`m`-dependent rows; training rows of the same series must be more than `m` steps earlier."""
+        """Return a declaration of `m`-dependent rows. Training rows of the same series must be more than `m` steps
+        earlier.
+        """
         if gap is not None and gap <= self.m:
-            raise GuaranteeUnavailable(f"gap must be above m = {self.m}: nearer training rows are not independent")
+            raise GuaranteeUnavailable(
+                f"gap must be above m = {self.m}, because nearer training rows are not independent of the holdout"
+            )
         return DependentRows.m_dependent(k, self.m)
 
     def correlation(self, lag: int) -> float:
-        """Return 0 for lags beyond `m`."""
+        """Return a bound on the correlation: 0 for lags beyond `m`."""
         return 0.0 if lag > self.m else 1.0
 
     def covariance(self, lag: int) -> float:
-        """Return 0 for lags beyond `m`."""
+        """Return a bound on the covariance: 0 for lags beyond `m`."""
         return 0.0 if lag > self.m else float("inf")
 
 
@@ -134,26 +145,31 @@ class Autoregressive:
         object.__setattr__(self, "coefficient", arguments.real("coefficient", self.coefficient, above=-1, below=1))
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
-        """Return a stationary series; with a gap the last training row would be needed in standard units."""
+        """Return a declaration of a stationary series.
+
+        With a gap it raises an error, because then the last training row would be needed in standard units.
+        """
         if gap is not None:
             raise GuaranteeUnavailable(
-                "an autoregressive series cut in time needs its last training row in standard units: use "
+                "an autoregressive series that is cut in time needs its last training row in standard units; use "
                 "DependentRows.autoregressive(n, coefficient, gap=..., last=...) and DependentHoldout"
             )
         return DependentRows.autoregressive(k, self.coefficient)
 
     def correlation(self, lag: int) -> float:
-        """`|coefficient|^lag`: the operator norm bounds the correlation of all functions, not only of linear ones."""
+        """Return `|coefficient|^lag`. The operator norm bounds the correlation of all functions, not only of linear
+        ones.
+        """
         return float(abs(self.coefficient) ** lag)
 
     def covariance(self, lag: int) -> float:
-        """Return a bound that follows from the correlation."""
+        """Return a bound on the covariance that follows from the correlation."""
         return float("inf")
 
 
 @dataclass(frozen=True)
 class Markov:
-    """A stationary finite-state chain of complete rows with a known transition matrix.
+    """A stationary Markov chain of complete rows, with finitely many states and a known transition matrix.
 
     Examples
     --------
@@ -173,17 +189,17 @@ class Markov:
         return DependentRows.markov(k, self.matrix, gap=gap)
 
     def correlation(self, lag: int) -> float:
-        """Return the operator norm to the power of the lag."""
+        """Return a bound on the correlation: the operator norm to the power of the lag."""
         return float(RowChain(self.matrix).operator_norm ** lag)
 
     def covariance(self, lag: int) -> float:
-        """Return a bound that follows from the correlation."""
+        """Return a bound on the covariance that follows from the correlation."""
         return float("inf")
 
 
 @dataclass(frozen=True)
 class Mixing:
-    """Bounds on the mixing coefficients `delta_1, delta_2, ...` of the rows; see `DependentRows.chain`.
+    """Rows with bounds on their mixing coefficients `delta_1, delta_2, ...`; see `DependentRows.chain`.
 
     Examples
     --------
@@ -202,19 +218,25 @@ class Mixing:
         return DependentRows.chain(k, self.deltas, tail=self.tail, gap=gap)
 
     def correlation(self, lag: int) -> float:
-        """Return 1, because these coefficients only bound covariances."""
+        """Return 1, because mixing coefficients bound covariances but not correlations."""
         return 1.0
 
     def covariance(self, lag: int) -> float:
-        """`delta_lag / 2`: given a row, the mean of a later value moves in an interval of `delta` times the range.
+        """Return a bound on the covariance, `delta_lag / 2`.
 
-        `cov = E[(f - Ef)(g - m)]` for any constant m; with m the middle of that interval `|g - m| <= delta range/2`.
+        Given a row, the mean of a later value moves by at most `delta` times the range of the value.
+
+        Notes
+        -----
+        `cov = E[(f - Ef)(g - m)]` for any constant m; with m the middle of that interval `|g - m| <= delta
+        range/2`.
         """
         return float(mixing_coefficients(self.deltas, lag, self.tail)[-1]) / 2
 
 
 def declared(model: SeriesModel | Sequence[float] | None) -> SeriesModel:
-    """Return a model as a user may give it: None for any dependence, a list for mixing coefficients.
+    """Return a model in the forms in which a user may give it: None means any dependence, and a list means mixing
+    coefficients.
 
     Examples
     --------

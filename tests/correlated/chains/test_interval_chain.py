@@ -92,8 +92,8 @@ def test_zeros_in_one_step_may_vanish_in_two() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [
-        ([[0.6, 0.6], [0, 0]], [[0.7, 0.7], [1, 1]], "no probabilities lie between"),
-        ([[0.1, 0.1], [0, 0]], [[0.2, 0.2], [1, 1]], "no probabilities lie between"),
+        ([[0.6, 0.6], [0, 0]], [[0.7, 0.7], [1, 1]], "no probabilities between them sum to 1"),
+        ([[0.1, 0.1], [0, 0]], [[0.2, 0.2], [1, 1]], "no probabilities between them sum to 1"),
         ([[0.5, 0.1], [0, 0]], [[0.4, 0.9], [1, 1]], "low must not be above high"),
         ([[0.5, 0.1]], [[0.9, 0.9]], "square matrices"),
         ([[-0.1, 0.1], [0, 0]], [[0.9, 0.9], [1, 1]], "probabilities in"),

@@ -207,7 +207,7 @@ def test_effective_size_of_a_hidden_chain_is_that_of_its_states():
 
 def test_what_is_too_far_or_too_wide_is_refused_and_never_approximated():
     chain = HiddenChain([[0.8, 0.2], [0.2, 0.8]], [[0.7, 0.3], [0.3, 0.7]], n=5000)
-    with pytest.raises(GuaranteeUnavailable, match="must lie within 2000 records of each other here"):
+    with pytest.raises(GuaranteeUnavailable, match="must be within 2000 records of each other"):
         chain.influence(0, [2001])
     with pytest.raises(GuaranteeUnavailable, match="too large for exact tables; choose fewer nodes"):
         chain.influence(0, list(range(1, 40)))
@@ -255,7 +255,7 @@ def test_ising_is_planned_at_any_size():
         (lambda: HiddenChain(np.full((2, 2), 0.5), [[0.5, 0.4], [0.5, 0.5]], 5), "sum to 1"),
         (lambda: HiddenChain(np.full((2, 2), 0.5), np.eye(2), 5).quilt(2, before=9), "before"),
         (lambda: HiddenChain(np.full((2, 2), 0.5), np.eye(2), 5).influence(2, [2]), "in common"),
-        (lambda: OrderChain(np.full((2,) * 12, 0.5), 20), "kernel must have at most 1024 tuples of earlier records"),
+        (lambda: OrderChain(np.full((2,) * 12, 0.5), 20), "kernel must have at most 1024 combinations"),
         (lambda: Ising({(0, 1): 0.1}, 3), "must be connected"),
         (lambda: Ising({(0, 0): 0.1}, 1), "different records"),
         (lambda: Ising({(0, 1): 0.1, (1, 0): 0.1}, 2), "each pair once"),

@@ -189,7 +189,7 @@ def test_chains_of_any_sign_are_exact_at_any_length():
 
 
 def test_strong_ties_of_mixed_sign_are_refused():
-    with pytest.raises(GuaranteeUnavailable, match="mixed sign"):
+    with pytest.raises(GuaranteeUnavailable, match="ties of both signs"):
         GaussianField.autoregressive(100, [0.5, 0.2, -0.1]).worst_shift()
 
 
@@ -318,7 +318,7 @@ def test_max_influence_of_a_gaussian_is_refused():
         ),
         (
             lambda: GaussianField.autoregressive(5, 0.5).truncated_influence(2, [2], 3.0),
-            "quilt must not hold the record",
+            "quilt must not contain the record",
         ),
         (lambda: GaussianField.autoregressive(5, 0.5).truncated_influence(2, [1], 0.0), "radius must be"),
         (lambda: GaussianField.autoregressive(5, 0.5).shift(0, [0]), "record itself"),

@@ -254,7 +254,7 @@ def test_round_trip() -> None:
         (lambda: DependentRows(5, "m", {}), "routes"),
         (lambda: MeanBound("a", 5.0, 2.0, blocks=5), "blocks"),
         (lambda: MeanBound("a", 5.0, start_ratio=0.5), "start_ratio"),
-        (lambda: MeanBound("", 5.0), "name must be a text that says which bound it is"),
+        (lambda: MeanBound("", 5.0), "name must be a text that says which bound this is"),
         (lambda: MeanBound(3, 5.0), "name must be a text"),  # type: ignore[arg-type]
         (lambda: DependentRows.blocks([3, 4]).terms("guess"), "route must be one of .*, got 'guess'"),
         (lambda: DependentRows.from_dict({"n": 5}), "to_dict"),
@@ -270,5 +270,5 @@ def test_no_bound() -> None:
         DependentRows.blocks([100])
     with pytest.raises(GuaranteeUnavailable, match="never forgets"):
         DependentRows.markov(100, [[0.0, 1.0], [1.0, 0.0]])
-    with pytest.raises(GuaranteeUnavailable, match="too far out"):
+    with pytest.raises(GuaranteeUnavailable, match="too far from 0"):
         DependentRows.autoregressive(100, 0.5, gap=1, last=100.0)

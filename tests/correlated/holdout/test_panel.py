@@ -148,7 +148,7 @@ def test_state_round_trip() -> None:
         Panel.from_state(state, data[:100])
     with pytest.raises(InvalidParameter, match="state"):
         Panel.from_state({"format": 1}, data)
-    with pytest.raises(InvalidParameter, match="state must have format 1, got 99"):
+    with pytest.raises(InvalidParameter, match="state must have the format 1, got 99"):
         Panel.from_state(state | {"format": 99}, data)
     with pytest.raises(TypeError, match="state"):
         pickle.dumps(panel)
@@ -270,7 +270,7 @@ def test_missing_values_mean_what_is_said(kind: str) -> None:
     assert counted.interval[0] <= zeros <= counted.interval[1]
     assert panel.claim("ill", at_least=0.1, where_present=True).passed
     assert panel.ask("cost", low=0, high=80, default=0).passed
-    with pytest.raises(InvalidParameter, match="cannot both be given"):
+    with pytest.raises(InvalidParameter, match="must not both be given"):
         panel.ask("ill", default=0, where_present=True)
     with pytest.raises(InvalidParameter, match="give low and high, the range that is known without looking"):
         panel.ask("cost", where_present=True)

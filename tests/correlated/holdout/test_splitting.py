@@ -99,7 +99,7 @@ def test_blocks_of_the_holdout() -> None:
         (lambda: split_time(np.array(["2001", "NaT"], dtype="datetime64[Y]")), "missing"),
         (lambda: split_time([1, 2], gap=0), "gap"),
         (lambda: check_split([0], [1]), "groups or time"),
-        (lambda: check_split([0], [0], groups=[1, 2]), "in common"),
+        (lambda: check_split([0], [0], groups=[1, 2]), "must not share a row"),
         (lambda: check_split([0], [2], groups=[1, 2]), "row numbers"),
         (lambda: check_split([0.5], [1], groups=[1, 2]), "row numbers"),
         (lambda: check_split([0], [1], groups=[1, 2], time=[1]), "one entry per row"),

@@ -22,13 +22,13 @@ RING = {(0, 1): 0.2, (1, 2): 0.2, (2, 3): 0.2, (3, 0): 0.2}
         ({(0, 1, 2): 0.2}, 3, 0.0, "couplings must have pairs of records as keys"),
         ({"01": 0.2}, 2, 0.0, "couplings must have pairs of records as keys"),
         ({(0, 2): 0.2}, 2, 0.0, "record must be a whole number, at least 0 and at most 1, got 2"),
-        ({(1, 1): 0.2}, 2, 0.0, r"couplings must tie two different records, each pair once, got \(1, 1\)"),
+        ({(1, 1): 0.2}, 2, 0.0, r"couplings must be between two different records, each pair once, got \(1, 1\)"),
         ({(0, 1): 0.2, (1, 0): 0.3}, 2, 0.0, r"each pair once, got \(1, 0\)"),
         ({(0, 1): math.inf}, 2, 0.0, "couplings must be a number in"),
         ({(0, 1): math.nan}, 2, 0.0, "couplings must be a number in"),
         ({(0, 1): 0.2}, 0, 0.0, "n must be a whole number, at least 1"),
-        ({(0, 1): 0.2}, 2, [0.1, 0.2, 0.3], "field must be a number or 2 of them"),
-        ({(0, 1): 0.2}, 2, "strong", "field must be a number or 2 of them"),
+        ({(0, 1): 0.2}, 2, [0.1, 0.2, 0.3], "field must be one number or a list of 2 numbers"),
+        ({(0, 1): 0.2}, 2, "strong", "field must be one number or a list of 2 numbers"),
         ({(0, 1): 0.2}, 2, [0.1, math.nan], "field must hold finite numbers"),
         ({(0, 1): 0.2}, 2, math.inf, "field must hold finite numbers"),
         ({(0, 1): 0.2}, 3, 0.0, "got 2 parts with no tie between them"),
@@ -71,7 +71,7 @@ def test_a_large_model_offers_its_blanket_and_nothing_else() -> None:
     n = 10_001
     long = Ising({(i, i + 1): 0.1 for i in range(n - 1)}, n)
     assert long.influence(5, [4, 6]) == pytest.approx(0.4, abs=1e-12)
-    with pytest.raises(GuaranteeUnavailable, match="only the blanket of a large Ising model has a closed form"):
+    with pytest.raises(GuaranteeUnavailable, match="only the Markov blanket of a large Ising model has a closed form"):
         long.influence(5, [3, 6])
 
 

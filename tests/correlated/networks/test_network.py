@@ -153,7 +153,7 @@ def test_effective_n_counts_parts_as_blocks():
         ({"a": ((), [0.6, 0.5])}, "sum to 1 within 1e-12, got a row with sum 1.1"),
         ({"a": ((), [1.5, -0.5])}, "finite non-negative"),
         ({"a": (("z",), [[1.0]])}, "got 'z'"),
-        ({"a": ((), [0.5, 0.5]), "b": (("a",), [[0.5, 0.5]])}, "must have shape"),
+        ({"a": ((), [0.5, 0.5]), "b": (("a",), [[0.5, 0.5]])}, "must have the shape"),
         ({}, "at least one node"),
     ],
 )

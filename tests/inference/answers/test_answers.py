@@ -333,7 +333,7 @@ def test_a_cap_on_privacy_is_a_ceiling_and_goes_with_the_state() -> None:
     assert (again.privacy, again.width) == (GDP(0.05), capped.width)
     total = math.sqrt(math.fsum(capped.cost(question).mu ** 2 for question in range(1, 21)))
     assert total <= 0.05 * (1 + 1e-9)
-    with pytest.raises(InvalidParameter, match="privacy must be a positive GDP"):
+    with pytest.raises(InvalidParameter, match="privacy must be a GDP cost with mu above 0"):
         GaussianAnswers(10_000, 20, 0.95, privacy=PureDP(0.1))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="privacy needs method='best'"):
         GaussianAnswers(10_000, 20, 0.95, privacy=GDP(0.05), method="scheduled")

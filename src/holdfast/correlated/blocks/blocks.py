@@ -24,16 +24,22 @@ from holdfast.errors import InvalidParameter
 
 
 class Blocks(ListedModel):
-    """Blocks that are independent of each other; nothing is said about the inside of a block.
+    """A dependence model of blocks that are independent of each other. Inside a block records may depend on each
+    other in any way.
 
-    A quilt of a record is empty and all of its block is nearby, so the influence is 0 and a change drags at most the
-    block along: `epsilon_bdp = k_max * epsilon_dp` (specification 2.7, derived). This is the fallback for every model
-    with zero probabilities.
+    Changing a record may change its whole block. So a mechanism with the DP level `epsilon_dp` has the Bayesian level
+    `epsilon_bdp = k_max * epsilon_dp`, where `k_max` is the size of the largest block. Use this model if another model
+    cannot be used because it has zero probabilities.
 
     Parameters
     ----------
     sizes : sequence of int
         How many records each block has; the records of a block stand together. Use `Blocks.of` for labels.
+
+    Notes
+    -----
+    A quilt of a record is empty and all of its block is nearby, so the influence is 0 and a change drags at most
+    the block along (specification 2.7, derived).
 
     Examples
     --------
@@ -46,7 +52,7 @@ class Blocks(ListedModel):
 
     def __init__(self, sizes: Sequence[int]) -> None:
         if not hasattr(sizes, "__len__") or not len(sizes):
-            raise InvalidParameter("sizes must be a list of at least one block's size")
+            raise InvalidParameter("sizes must be a list with the size of at least one block")
         self._sizes = np.array([arguments.whole(f"sizes[{j}]", size, at_least=1) for j, size in enumerate(sizes)])
         self._members: NDArray[np.int64] | None = None
         self._places: NDArray[np.int64] | None = None
@@ -55,7 +61,8 @@ class Blocks(ListedModel):
 
     @classmethod
     def of(cls, labels: Iterable[Any]) -> Blocks:
-        """Blocks from one label per record; equal labels are one block, wherever they stand.
+        """Return the blocks that are given by one label for each record. Records with equal labels are one block, in
+        any order.
 
         Examples
         --------
@@ -75,10 +82,10 @@ class Blocks(ListedModel):
             ) from None
         if missing:
             raise InvalidParameter(
-                "labels must have no missing values: a record without a label could belong to any block"
+                "labels must have no missing values, because a record without a label could belong to any block"
             )
         if not len(numbers):
-            raise InvalidParameter("labels must name at least one record's block")
+            raise InvalidParameter("labels is empty, but it must have the label of at least one record")
         blocks = cls(np.bincount(numbers).tolist())
         blocks._members = np.argsort(numbers, kind="stable")
         blocks._places = numbers
@@ -94,18 +101,18 @@ class Blocks(ListedModel):
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many records each block has."""
+        """The number of records in each block."""
         return self._sizes.copy()
 
     def number(self, record: int) -> int:
-        """Return which block a record is in."""
+        """Return the number of the block that a record is in."""
         record = check_record(record, self.n)
         if self._places is not None:
             return int(self._places[record])
         return int(np.searchsorted(self._ends, record, side="right"))
 
     def block(self, record: int) -> Sequence[int]:
-        """Return the records of a record's block."""
+        """Return the records of the block that a record is in."""
         number = self.number(record)
         low, high = int(self._starts[number]), int(self._ends[number])
         if self._members is None:
@@ -117,14 +124,16 @@ class Blocks(ListedModel):
         return f"{len(self._sizes)} independent blocks of at most {int(self._sizes.max())} records, {self.n} in all"
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """0 on other blocks; infinite inside the block, of which nothing is declared."""
+        """Return the max-influence of `record` on `quilt`: 0 if the quilt is in other blocks, infinite inside the
+        record's own block.
+        """
         number = self.number(record)
         marked = check_records("quilt", quilt, self.n)
         check_records("known", known, self.n)
         return float("inf") if any(self.number(j) == number for j in marked) else 0.0
 
     def quilts(self, record: int) -> Iterable[Quilt]:
-        """Return the empty quilt only."""
+        """Return the Markov quilts of `record`: only the empty one."""
         block = self.block(record)
         if isinstance(block, range):
             nearby: Sequence[int] = Between(block.start, block.stop, record)
@@ -140,27 +149,31 @@ class Blocks(ListedModel):
         return quilt
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the empty quilt of a record in a largest block."""
+        """Return the empty Markov quilt of a record in a largest block."""
         arguments.real("epsilon", epsilon, above=0)
         check_surcharge(surcharge)
         return self._largest()
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the empty quilt of a record in a largest block."""
+        """Return the empty Markov quilt of a record in a largest block."""
         arguments.real("epsilon_dp", epsilon_dp, above=0)
         check_surcharge(surcharge)
         return self._largest()
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """Return the empty quilt of a record in a largest block."""
+        """Return the empty Markov quilt of a record in a largest block."""
         return self.worst_quilt(epsilon)
 
     def effective_n(self) -> float:
-        """`n^2 / sum k^2`: rows that the check of a fixed mean question is worth (A of specification 3.9)."""
+        """Return the effective number of rows for the check of a fixed mean question: `n^2 / sum k^2`, for blocks of
+        `k` rows.
+        """
         return effective_n_blocks(self._sizes.tolist())
 
     def terms(self) -> QuiltTerms:
-        """The numbers that Theorems 1 and 2 need: the largest block, no influence, as many colours as its records."""
+        """Return the numbers that Theorems 1 and 2 need: the size of the largest block, no influence, and as many
+        colours as its records.
+        """
         largest = int(self._sizes.max())
         return QuiltTerms(largest, 0.0, 0.0, largest)
 

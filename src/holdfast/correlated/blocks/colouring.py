@@ -18,9 +18,10 @@ from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 @dataclass(frozen=True, eq=False)
 class Colouring:
-    """A class for every record; records of one class are in each other's quilt or remote part.
+    """A division of the records into classes (colours). No two records of one class are nearby each other.
 
-    The noise route's bound uses the sizes that were obtained, above all the smallest, never `n / colours` alone.
+    The bound for noisy answers uses the actual sizes of the classes, above all the smallest size, and not just `n /
+    colours`.
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class Colouring:
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """How many records each colour has."""
+        """The number of records of each colour."""
         return np.bincount(self.classes).astype(np.int64)
 
     @property
@@ -56,16 +57,15 @@ class Colouring:
 
     @property
     def effective_n(self) -> float:
-        """`n / colours`: the number to show users of the noise route."""
+        """The effective number of records for noisy answers to show to users, `n / colours`."""
         return len(self.classes) / self.colours
 
     @property
     def equal_colours(self) -> int:
-        """The fewest colours of equal classes, for this many records, that promise no more than these classes do.
+        """The number of colours to give to `QuiltTerms`, which assumes classes of `floor(n / colours)` records.
 
-        Theorems 1 and 2 read `QuiltTerms.colours` as classes of `floor(n / colours)` records. Classes that came out
-        unequal must enter with their smallest, so this is what to hand on: at least `colours`, and so many that
-        `floor(n / equal_colours)` is at most `smallest`.
+        If the classes are unequal, the smallest one must count. So this is the smallest number, at least `colours`, for
+        which `floor(n / equal_colours)` is at most `smallest`.
 
         Examples
         --------
@@ -76,7 +76,7 @@ class Colouring:
         return max(self.colours, len(self.classes) // (self.smallest + 1) + 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, without the colour of every record."""
+        """Return plain data, without the colour of each record."""
         return {
             "colours": self.colours,
             "smallest": self.smallest,
@@ -88,11 +88,16 @@ class Colouring:
 
 
 def colour_chain(n: int, left: int, right: int, influence: float = 0.0) -> Colouring:
-    """Residue classes modulo the larger lag of the quilt `{i - left, i + right}`, cut at the ends.
+    """Return the colouring of a chain for the Markov quilt `{i - left, i + right}`: record number modulo the larger
+    lag.
 
-    Two records of a class are at least `max(left, right)` apart, so neither is nearby the other. At the ends a quilt
-    loses a side and everything on that side becomes nearby, but no record there is that far away. Class sizes differ by
-    at most one.
+    Two records of one class are at least `max(left, right)` apart, so neither is nearby the other. This is also true at
+    the ends of the chain. The sizes of the classes differ by at most one.
+
+    Notes
+    -----
+    At the ends a quilt loses a side and everything on that side becomes nearby, but no record there is that far
+    away.
 
     Examples
     --------
@@ -106,10 +111,14 @@ def colour_chain(n: int, left: int, right: int, influence: float = 0.0) -> Colou
 
 
 def colour_blocks(blocks: Blocks) -> Colouring:
-    """One record of a block a class; every block's records get the colours least used so far.
+    """Return a colouring in which each class has at most one record of each block.
 
-    There are as many colours as the largest block has records, and class sizes differ by at most one, so that the
-    smallest has at least `floor(n / k_max)` (specification 3.6, as corrected in its review).
+    There are as many colours as the largest block has records. The records of each block get the colours that were used
+    least so far, so the sizes of the classes differ by at most one.
+
+    Notes
+    -----
+    So the smallest has at least `floor(n / k_max)` (specification 3.6, as corrected in its review).
 
     Examples
     --------
@@ -133,16 +142,22 @@ def colour_blocks(blocks: Blocks) -> Colouring:
 
 
 def colour_quilts(quilts: Sequence[Quilt]) -> Colouring:
-    """Greedy colouring of the conflict graph of one quilt a record: `i` and `j` conflict if either is nearby the other.
+    """Return a colouring for one Markov quilt per record, found greedily. Records of one class are not nearby each
+    other.
 
-    Records are coloured from the one with most conflicts on, each with the least used colour that is free; at most
-    `2 max size - 1` colours are needed in the best order and greedy may use a few more. Use the class sizes that come
-    out. Time: the sum of the sizes.
+    The record with most conflicts is coloured first. Each record gets the least used colour that no conflicting record
+    has. The number of colours may be a little larger than the smallest possible one, so use the class sizes that come
+    out.
 
     Parameters
     ----------
     quilts : sequence of Quilt
         One for every record, in order.
+
+    Notes
+    -----
+    Greedy colouring of the conflict graph: `i` and `j` conflict if either is nearby the other. At most `2 max
+    size - 1` colours are needed in the best order. Time: the sum of the sizes.
 
     Examples
     --------
@@ -154,7 +169,7 @@ def colour_quilts(quilts: Sequence[Quilt]) -> Colouring:
     """
     n = len(quilts)
     if [quilt.record for quilt in quilts] != list(range(n)) or not n:
-        raise InvalidParameter("quilts must hold one quilt for every record, in order")
+        raise InvalidParameter("quilts must have one quilt for each record, in order")
     conflicts: list[set[int]] = [set() for _ in range(n)]
     for quilt in quilts:
         for j in quilt.nearby:

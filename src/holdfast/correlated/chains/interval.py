@@ -47,10 +47,10 @@ _STEPS = 12
 
 
 class IntervalChain(QuiltModel):
-    """Every chain whose step matrices lie between `low` and `high`, entry by entry.
+    """A class of Markov chains: every chain whose transition matrices lie between `low` and `high`, entry by entry.
 
-    Each step may use its own matrix of the class and the first record may have any distribution, so the class also
-    covers inhomogeneous chains.
+    Each step may use a different matrix of the class, so inhomogeneous chains are included. The first record may have
+    any distribution.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class IntervalChain(QuiltModel):
         return f"all Markov chains of {self.n} records with transition probabilities between bounds{sure}"
 
     def contains(self, transition: npt.ArrayLike) -> bool:
-        """Return whether a transition matrix lies in the class."""
+        """Return whether a transition matrix lies between the bounds of the class."""
         matrix = check_numbers("transition", transition)
         return bool(matrix.shape == self._low.shape and (matrix >= self._low).all() and (matrix <= self._high).all())
 
@@ -132,11 +132,11 @@ class IntervalChain(QuiltModel):
 
     @cached_property
     def diameters(self) -> tuple[float, ...]:
-        """Bounds on the projective diameters of the products of 1, 2, ... steps, rounded up."""
+        """Return bounds on the projective diameters of the products of 1, 2, ... steps, rounded up."""
         return tuple(_diameter(low, high) for low, high in self._products)
 
     def oscillation(self, lags: Lags) -> Array:
-        """Bounds on Hilbert's distance between rows at each lag."""
+        """Return bounds on Hilbert's projective distance between two rows, one bound for each lag."""
         best = np.full(len(lags), np.inf)
         for steps, diameter in enumerate(self.diameters, start=1):
             if math.isfinite(diameter):
@@ -168,7 +168,12 @@ class IntervalChain(QuiltModel):
         return self._sharp(record, a, b) if charge == "sharp" else TIMES[charge] * self._influences(record, a, b)
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Return a bound on the max-influence, whatever is known: evidence leaves Hilbert's distance unchanged."""
+        """Return a bound on the max-influence of `record` on `quilt`, whatever else is known.
+
+        Notes
+        -----
+        Evidence leaves Hilbert's distance unchanged.
+        """
         record = check_record(record, self.n)
         marked, seen = check_records("quilt", quilt, self.n), check_records("known", known, self.n)
         total = 0.0
@@ -210,32 +215,34 @@ class IntervalChain(QuiltModel):
         return worst_of(np.arange(self.n), optimum, prices, lambda record: self._search(record, price, charge), ceiling)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt with the least noise by the class's bounds."""
+        """Return the Markov quilt of `record` that needs the least noise, according to the bounds of the class."""
         price = NoiseAt(arguments.real("epsilon", epsilon, above=0))
         return self._quilt(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt with the lowest Bayesian level by the class's bounds."""
+        """Return the Markov quilt of `record` with the lowest Bayesian level, according to the bounds of the class."""
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._quilt(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best quilt of a record that needs most noise."""
+        """Return the best Markov quilt of the record that needs the most noise."""
         return self._quilt(
             self._worst(NoiseAt(arguments.real("epsilon", epsilon, above=0)), check_surcharge(surcharge))
         )
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the cheapest quilt of the record that leaks most."""
+        """Return the Markov quilt with the lowest Bayesian level for the record that leaks the most."""
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._quilt(self._worst(price, check_surcharge(surcharge)))
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """Return the worst record's best quilt for the Markov Quilt Mechanism."""
+        """Return, for the Markov Quilt Mechanism, the best Markov quilt of the worst record."""
         return self._quilt(self._worst(NoiseAt(arguments.real("epsilon", epsilon, above=0)), "one"))
 
     def effective_n(self) -> float:
-        """Return rows that the check of a fixed mean question is worth, for every chain of the class: C of 3.9."""
+        """Return the effective number of rows for the check of a fixed mean question. It holds for every chain of
+        the class.
+        """
         deltas = [
             min(_overlap(low), math.tanh(diameter / 4))
             for (low, _), diameter in zip(self._products, self.diameters, strict=True)
@@ -244,7 +251,10 @@ class IntervalChain(QuiltModel):
         return effective_n_chain(self.n, deltas) if deltas[-1] < 1 else 1.0
 
     def terms(self, left: int, right: int) -> QuiltTerms:
-        """One pair of lags for every record, cut to its room: the numbers that Theorems 1 and 2 need."""
+        """Return the numbers that Theorems 1 and 2 need, from one pair of lags that is used for all records.
+
+        Near the ends of the chain the lags are cut to the room that the record has.
+        """
         left, right = (
             arguments.whole(name, lag, at_least=1, at_most=self.n) for name, lag in (("left", left), ("right", right))
         )
@@ -254,7 +264,7 @@ class IntervalChain(QuiltModel):
         return QuiltTerms(min(left + right - 1, self.n), plain, min(both, 2 * plain), min(max(left, right), self.n))
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a certificate must say about the class."""
+        """Return what a certificate must state about the class."""
         notes = []
         if self.confidence < 1:
             notes.append(f"the bounds hold with probability {self.confidence:g} over the public history")
@@ -278,14 +288,14 @@ def _check_bounds(low: npt.ArrayLike, high: npt.ArrayLike) -> tuple[Array, Array
     if least.ndim != 2 or least.shape[0] != least.shape[1] or least.shape != most.shape or not len(least):
         raise InvalidParameter(f"low and high must be square matrices of one size, got {least.shape}, {most.shape}")
     if not (np.isfinite(least).all() and np.isfinite(most).all() and (least >= 0).all() and (most <= 1).all()):
-        raise InvalidParameter("low and high must hold probabilities in [0, 1]")
+        raise InvalidParameter("low and high must have probabilities in [0, 1]")
     for x in range(len(least)):
         if (least[x] > most[x]).any():
-            raise InvalidParameter(f"low must not be above high, which it is in row {x}")
+            raise InvalidParameter(f"low must not be above high, but it is in row {x}")
         if least[x].sum() > 1 + 1e-12 or most[x].sum() < 1 - 1e-12:
             raise InvalidParameter(
-                f"no probabilities lie between low and high in row {x}: they sum to {least[x].sum():.6g} and "
-                f"{most[x].sum():.6g}"
+                f"row {x} of low sums to {least[x].sum():.6g} and of high to {most[x].sum():.6g}, but no "
+                "probabilities between them sum to 1; widen the bounds"
             )
     # a row's entries are also bounded by what the others leave
     rest_low, rest_high = 1 - (most.sum(axis=1, keepdims=True) - most), 1 - (least.sum(axis=1, keepdims=True) - least)
@@ -352,7 +362,8 @@ _EDGE = 1e-300
 def chain_from_history(
     history: Sequence[npt.ArrayLike], n: int, states: int, confidence: float = 0.99
 ) -> IntervalChain:
-    """Return all chains that public history does not rule out, with their confidence carried along.
+    """Return the class of all chains that the public history does not rule out, with the confidence of this
+    statement.
 
     Parameters
     ----------
@@ -425,13 +436,13 @@ def transition_counts(history: Sequence[npt.ArrayLike], states: int) -> NDArray[
     states = arguments.whole("states", states, at_least=1, at_most=10_000)
     counts = np.zeros((states, states), dtype=np.int64)
     if isinstance(history, np.ndarray) and history.ndim == 1:
-        raise InvalidParameter("history must be a list of paths; put one path into a list")
+        raise InvalidParameter("history must be a list of paths; if there is one path, put it into a list")
     for j, path in enumerate(history):
         values = np.asarray(path)
         if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
-            raise InvalidParameter(f"history[{j}] must be a sequence of whole numbers, the states from 0")
+            raise InvalidParameter(f"history[{j}] must be a sequence of states, whole numbers from 0 on")
         if len(values) and (values.min() < 0 or values.max() >= states):
-            raise InvalidParameter(f"history[{j}] must hold states from 0 to {states - 1}")
+            raise InvalidParameter(f"history[{j}] must have states from 0 to {states - 1} only")
         np.add.at(counts, (values[:-1], values[1:]), 1)
     return counts
 

@@ -84,9 +84,9 @@ class ChainTables:
                 return Settled(laws[: since + 1], supports[: since + 1], since, bool((laws[since] == goal).all()))
             if 2 * len(laws) * self.states > _LAWS and len(laws) < self.n:
                 raise InvalidParameter(
-                    f"n must be smaller: the distribution of this chain does not settle in {len(laws)} "
-                    f"steps, and the distributions of "
-                    f"{self.n} records of {self.states} states do not fit; start it from its stationary distribution"
+                    f"the distribution of this chain has not settled after {len(laws)} steps, and the distributions "
+                    f"of {self.n} records with {self.states} states do not fit in memory; give a smaller n, or start "
+                    "the chain from its stationary distribution"
                 )
             value, support = self.powers.at([len(laws)])
             more = laws @ value[0]
@@ -230,7 +230,7 @@ _LONGEST = 10**15
 
 
 class MarkovChain(ChainModel):
-    """A time-homogeneous chain of `n` records with finitely many states.
+    """A Markov chain of `n` records with finitely many states, whose transition matrix is the same at every step.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ class MarkovChain(ChainModel):
 
     @cached_property
     def tables(self) -> ChainTables:
-        """The log ratios of the chain, each computed once."""
+        """The log ratios of the chain, each computed only once."""
         return ChainTables(self._matrix, self._start, self._n, self._respect_support)
 
     @property
@@ -312,21 +312,21 @@ class MarkovChain(ChainModel):
         return f"Markov chain of {self.n} records, {self.states} states, {start}"
 
     def law(self, record: int) -> Array:
-        """Return the distribution of a record."""
+        """Return the distribution of a record over the states."""
         settled = self.tables.settled
         where = min(record, len(settled.laws) - 1)
         return np.where(settled.supports[where], np.maximum(settled.laws[where], 5e-324), 0.0)
 
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the left sides of the log ratios at many lags."""
+        """Return the log ratios of the side before a record, at several lags."""
         return self.tables.left(record, lags, sharp)
 
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the right sides of the log ratios at many lags."""
+        """Return the log ratios of the side after a record, at several lags."""
         return self.tables.right(record, lags, sharp)
 
     def product(self, low: int, high: int) -> tuple[Array, Mask]:
-        """Return the matrix power between two records."""
+        """Return the transition probabilities between two records, a power of the transition matrix."""
         values, can = self.tables.powers.at([high - low])
         return values[0], can[0]
 
@@ -357,9 +357,14 @@ class MarkovChain(ChainModel):
         return worst_of(records, optimum, prices, lambda record: self._search(record, price, charge), ceiling)
 
     def effective_n(self) -> float:
-        """Return rows that the check of a fixed mean question is worth: the better of C and, if stationary, D of 3.9.
+        """Return the effective number of rows for the check of a fixed mean question.
 
-        The state must be the whole row, or the question must use only columns that form this chain.
+        Either the state of the chain must be the complete row, or the question must use only columns that form this
+        chain.
+
+        Notes
+        -----
+        The better of C and, if stationary, D of 3.9.
         """
         row = RowChain(self.matrix)
         deltas = row.coefficients(self.n)
@@ -369,12 +374,16 @@ class MarkovChain(ChainModel):
         return max(values)
 
     def terms(self, left: int, right: int) -> QuiltTerms:
-        """One pair of lags for every record, cut to its room: the four numbers that Theorems 1 and 2 need.
+        """Return the four numbers that Theorems 1 and 2 need, from one pair of lags that is used for all records.
 
+        Near the ends of the chain the lags are cut to the room that a record has. The number of colours is the larger
+        lag. The numbers hold for this chain of `n` records. They hold for a longer chain only if some record here has
+        both sides and a distribution that has settled.
+
+        Notes
+        -----
         Records of one residue class modulo the larger lag are never nearby one another, the ends included
-        (specification 3.6), so that lag is the number of colours. They hold for this chain of `n` records; a longer one
-        has the same only if some record here has both sides and a distribution that has settled (`run_terms` sees to
-        that).
+        (specification 3.6). `run_terms` sees to the last condition.
         """
         left = arguments.whole("left", left, at_least=1, at_most=self.n)
         right = arguments.whole("right", right, at_least=1, at_most=self.n)
@@ -389,7 +398,7 @@ class MarkovChain(ChainModel):
         return QuiltTerms(size, plain, min(sharp, 2 * plain), min(max(left, right), self.n))
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a certificate must say: zeros that no lag overcomes."""
+        """Return what a certificate must state: zero probabilities that no lag overcomes."""
         if self.tables.powers.positive:
             return ()
         possible = self.tables.settled.supports.any(axis=0)
@@ -410,11 +419,11 @@ _ROUNDING = 1e-11
 
 
 class InhomogeneousChain(ChainModel):
-    """A chain of `len(steps) + 1` records; `steps[j]` leads from record `j` to record `j + 1`.
+    """A Markov chain whose transition matrix may differ at every step; `steps[j]` leads from record `j` to record `j
+    + 1`.
 
-    Everything stands as for `MarkovChain` with ordered products in place of powers (specification 2.5, derived). Every
-    record has its own products: time `O(n l k^3)` with `l` the length of the best quilt; records that an earlier
-    record's lags already price low enough are not searched.
+    The chain has `len(steps) + 1` records. Everything is as for `MarkovChain`, with ordered products of the matrices in
+    place of powers.
 
     Parameters
     ----------
@@ -422,6 +431,11 @@ class InhomogeneousChain(ChainModel):
         One fewer than records, all of the same size.
     start : list of float
         The distribution of the first record.
+
+    Notes
+    -----
+    Specification 2.5, derived. Every record has its own products: time `O(n l k^3)` with `l` the length of the
+    best quilt; records that an earlier record's lags already price low enough are not searched.
 
     Examples
     --------
@@ -438,7 +452,7 @@ class InhomogeneousChain(ChainModel):
         self._steps = [check_transition(f"steps[{j}]", step) for j, step in enumerate(steps)]
         sizes = {len(step) for step in self._steps}
         if len(sizes) > 1:
-            raise InvalidParameter(f"steps must all have as many states, got {sorted(sizes)}")
+            raise InvalidParameter(f"steps must all have the same number of states, got {sorted(sizes)}")
         laws = [check_law("start", start, sizes.pop())]
         supports = [laws[0] > 0]
         for step in self._steps:
@@ -468,11 +482,13 @@ class InhomogeneousChain(ChainModel):
         return f"inhomogeneous Markov chain of {self.n} records, {self.states} states"
 
     def law(self, record: int) -> Array:
-        """Return the distribution of a record."""
+        """Return the distribution of a record over the states."""
         return np.where(self._supports[record], np.maximum(self._laws[record], 5e-324), 0.0)
 
     def product(self, low: int, high: int) -> tuple[Array, Mask]:
-        """Return the ordered product of the steps from one record to another."""
+        """Return the transition probabilities from one record to another, the ordered product of the steps between
+        them.
+        """
         value, can = np.eye(self.states), np.eye(self.states, dtype=bool)
         for step in self._steps[low:high]:
             value, can = _times(value, can, step, step > 0)
@@ -495,7 +511,7 @@ class InhomogeneousChain(ChainModel):
         return products[lag - 1]
 
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the left sides of the log ratios at many lags."""
+        """Return the log ratios of the side before a record, at several lags."""
         odds = prior_odds(self._laws[record][None], self._supports[record][None])[0]
         sides = np.where(np.isneginf(odds), -np.inf, 0.0)[None].repeat(len(lags), axis=0)
         for j, lag in enumerate(lags):
@@ -514,7 +530,7 @@ class InhomogeneousChain(ChainModel):
         return table
 
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the right sides of the log ratios at many lags."""
+        """Return the log ratios of the side after a record, at several lags."""
         room = self.n - 1 - record
         sides = np.zeros((len(lags), self.states, self.states))
         for j, lag in enumerate(lags):
@@ -548,7 +564,12 @@ class InhomogeneousChain(ChainModel):
         return float(price((a + b - 1).astype(np.float64), w)[0])
 
     def effective_n(self) -> float:
-        """Return rows that the check of a fixed mean question is worth: C of 3.9, coefficients over all start times."""
+        """Return the effective number of rows for the check of a fixed mean question.
+
+        Notes
+        -----
+        C of 3.9, coefficients over all start times.
+        """
         steps = np.array(self._steps)
         products, spreads = steps, [_spread(steps)]
         while spreads[-1] > _ENOUGH and len(spreads) < min(self.n - 1, _MOST):

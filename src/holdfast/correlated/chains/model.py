@@ -308,19 +308,22 @@ class ChainModel(QuiltModel):
 
     @abstractmethod
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Left sides at many lags, minus infinity for pairs of values that are not both possible."""
+        """Return the log ratios of the side before a record, at several lags.
+
+        A pair of values that are not both possible has the ratio minus infinity.
+        """
 
     @abstractmethod
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the right sides of the log ratios at many lags."""
+        """Return the log ratios of the side after a record, at several lags."""
 
     @abstractmethod
     def product(self, low: int, high: int) -> tuple[Array, Mask]:
-        """Return the transition probabilities from record `low` to record `high`, and which are positive."""
+        """Return the transition probabilities from record `low` to record `high`, and which of them are positive."""
 
     @abstractmethod
     def law(self, record: int) -> Array:
-        """Return the distribution of a record."""
+        """Return the distribution of a record over the states."""
 
     @abstractmethod
     def _worst(self, price: Objective, charge: Charge) -> Found:
@@ -328,7 +331,7 @@ class ChainModel(QuiltModel):
 
     @staticmethod
     def times(charge: Charge) -> float:
-        """Return how many times the log ratios are charged."""
+        """Return how many times the influence of the chain counts in a price of this kind."""
         return TIMES[charge]
 
     def _guard(self, record: int, lags: int) -> float:
@@ -340,7 +343,8 @@ class ChainModel(QuiltModel):
         return 4 * self.states * lags * UNIT
 
     def quilt(self, record: int, left: int | None = None, right: int | None = None) -> Quilt:
-        """Return the quilt that separates `record` from the rest at `left` records before and `right` records after it.
+        """Return the Markov quilt of the record `left` places before `record` and the record `right` places after
+        it.
 
         Parameters
         ----------
@@ -396,46 +400,64 @@ class ChainModel(QuiltModel):
         return replace(quilt, influence=quilt.influence + slack, sharp=quilt.sharp + slack)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt of `record` with the least noise at the Bayesian level `epsilon`; exact.
+        """Return the Markov quilt of `record` that needs the least noise at the Bayesian level `epsilon`. The search
+        is exact.
 
-        On a chain with the nearby set strictly between the quilt's records, the maximum over what is known nearby is
-        attained when nothing is (specification 2.4, derived and reviewed), so no search over it is needed.
+        Notes
+        -----
+        On a chain with the nearby set strictly between the quilt's records, the maximum over what is known nearby
+        is attained when nothing is (specification 2.4, derived and reviewed), so no search over it is needed.
         """
         price = NoiseAt(arguments.real("epsilon", epsilon, above=0))
         return self._found(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt of `record` with the lowest Bayesian level for an `epsilon_dp`-DP mechanism; exact."""
+        """Return the Markov quilt of `record` with the lowest Bayesian level for an `epsilon_dp`-DP mechanism.
+
+        The search is exact.
+        """
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._found(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best quilt of a record that needs most noise at the Bayesian level `epsilon`."""
+        """Return the best Markov quilt of the record that needs the most noise at the Bayesian level `epsilon`."""
         price = NoiseAt(arguments.real("epsilon", epsilon, above=0))
         return self._found(self._worst(price, check_surcharge(surcharge)))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the cheapest quilt of the record that leaks most through an `epsilon_dp`-DP mechanism."""
+        """Return the Markov quilt with the lowest Bayesian level for the record that an `epsilon_dp`-DP mechanism
+        leaks most about.
+        """
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._found(self._worst(price, check_surcharge(surcharge)))
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """The worst record's best quilt for the Markov Quilt Mechanism, which charges one times the influence."""
+        """Return, for the Markov Quilt Mechanism, the best Markov quilt of the worst record.
+
+        That mechanism charges the influence once.
+        """
         price = NoiseAt(arguments.real("epsilon", epsilon, above=0))
         return self._found(self._worst(price, "one"))
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Max-influence `I(X_quilt <- X_record | X_known)` in nats, rounded up; any sets of records.
+        """Return the max-influence of `record` on the records of `quilt` for an adversary who knows the records of
+        `known`, in nats.
 
-        Only the nearest quilt record and the nearest known record of each side matter. With the known record nearer,
-        the side reveals nothing. With the known record `c` beyond the quilt record, the log ratio of the side loses
-        what `c` alone says: for the right side, lags `b < c`, it is the largest over possible `v, w` of
-        `ln P^b(x,v)/P^b(x',v) - ln P^c(x,w)/P^c(x',w)`.
+        It is the largest log ratio of the probabilities of what the quilt shows, given two values of the record;
+        rounded up. Any sets of records may be given.
+
+        Notes
+        -----
+        The max-influence is `I(X_quilt <- X_record | X_known)`. Only the nearest quilt record and the nearest
+        known record of each side matter. With the known record nearer, the side reveals nothing. With the known
+        record `c` beyond the quilt record, the log ratio of the side loses what `c` alone says: for the right
+        side, lags `b < c`, it is the largest over possible `v, w` of `ln P^b(x,v)/P^b(x',v) - ln
+        P^c(x,w)/P^c(x',w)`.
         """
         record = check_record(record, self.n)
         marked, seen = check_records("quilt", quilt, self.n), check_records("known", known, self.n)
         if record in marked or record in seen or set(marked) & set(seen):
-            raise InvalidParameter("record, quilt and known must be disjoint sets of records")
+            raise InvalidParameter("record, quilt and known must have no record in common")
         sides, lags = np.zeros((self.states, self.states)), 0
         possible = self.law(record) > 0
         pairs = possible[:, None] & possible & ~np.eye(self.states, dtype=bool)

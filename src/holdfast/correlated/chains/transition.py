@@ -69,7 +69,9 @@ def check_law(name: str, law: Any, states: int) -> Array:
     except (TypeError, ValueError, OverflowError):
         raise InvalidParameter(f"{name} must be a list of probabilities, got a {type(law).__name__}") from None
     if numbers.shape != (states,):
-        raise InvalidParameter(f"{name} must hold {states} probabilities, one per state, got shape {numbers.shape}")
+        raise InvalidParameter(
+            f"{name} must have {states} probabilities, one for each state, got the shape {numbers.shape}"
+        )
     clean: Array = _laws(name, numbers[None])[0]
     return clean
 
@@ -78,7 +80,7 @@ def _laws(name: str, rows: Array) -> Array:
     for x, row in enumerate(rows):
         where = f"{name}: row {x}" if len(rows) > 1 else name
         if not np.isfinite(row).all() or (row < 0).any() or (row > 1 + ROW_SUM).any():
-            raise InvalidParameter(f"{where} must hold probabilities in [0, 1]")
+            raise InvalidParameter(f"{where} must have probabilities in [0, 1]")
         if abs(row.sum() - 1) > ROW_SUM:
             raise InvalidParameter(f"{where} must sum to 1 within {ROW_SUM:g}, got {row.sum():.15g}")
     clean: Array = rows / rows.sum(axis=1, keepdims=True)
@@ -105,8 +107,8 @@ def stationary_law(transition: Array) -> Array:
     inside = np.flatnonzero(recurrent)
     if not reach[np.ix_(inside, inside)].all():
         raise InvalidParameter(
-            "transition must have one closed class for a stationary start: this chain has several, so it has many "
-            "stationary distributions; give the start distribution itself"
+            "transition must have one closed class for a stationary start, but this chain has several, and therefore "
+            "many stationary distributions; give the start distribution itself"
         )
     work = np.array(transition[np.ix_(inside, inside)])
     size = len(inside)
@@ -122,7 +124,7 @@ def stationary_law(transition: Array) -> Array:
     law[inside] = weights / weights.sum()
     if np.abs(law @ transition - law).max() > 1e-10:
         raise InvalidParameter(
-            "transition: no stationary distribution was found to working precision; give the start distribution"
+            "transition: no stationary distribution was found to working precision; give the start distribution itself"
         )
     return law
 

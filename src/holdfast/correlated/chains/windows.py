@@ -107,7 +107,9 @@ class WindowModel(ListedModel):
         """The distribution of the places `low` to `high`."""
 
     def quilt(self, record: int, before: int | None = None, after: int | None = None) -> Quilt:
-        """The quilt that lies `before` steps before the record and `after` steps after it; None leaves a side out."""
+        """Return the Markov quilt that lies `before` steps before the record and `after` steps after it. None leaves
+        a side out.
+        """
         i = check_record(record, self.n)
         room = self._room(i)
         for name, lag, most in (("before", before, room[0]), ("after", after, room[1])):
@@ -116,11 +118,16 @@ class WindowModel(ListedModel):
         return self._quilt(i, Lags(before, after))
 
     def terms(self, left: int, right: int) -> QuiltTerms:
-        """One pair of lags for every record, cut to its room: the numbers that Theorems 1 and 2 need.
+        """Return the numbers that Theorems 1 and 2 need, from one pair of lags that is used for all records.
 
-        Birkhoff's bounds of the two sides, which hold for every record and whatever is known. Records whose places
-        differ by the larger lag are in each other's quilt or beyond it. Where the first few records may be tied in any
-        way a cut window reaches that many farther, so as many are added to its size and to the number of colours.
+        Near the ends the lags are cut to the room that a record has. The influence is Birkhoff's bound for the two
+        sides, which holds for every record and whatever else is known.
+
+        Notes
+        -----
+        Records whose places differ by the larger lag are in each other's quilt or beyond it. Where the first few
+        records may be tied in any way a cut window reaches that many farther, so as many are added to its size
+        and to the number of colours.
         """
         left, right = (
             arguments.whole(name, lag, at_least=1, at_most=self.n) for name, lag in (("left", left), ("right", right))
@@ -132,7 +139,10 @@ class WindowModel(ListedModel):
         return QuiltTerms(min(size, self.n), influence, None, min(colours, self.n))
 
     def quilts(self, record: int) -> Iterator[Quilt]:
-        """Quilts by increasing size, the trivial one last; each with its exact influence or a bound."""
+        """Return the Markov quilts of `record` by increasing size, each with its exact influence or a bound on it.
+
+        The trivial quilt, which has no remote records, is the last.
+        """
         i = check_record(record, self.n)
         for _, lags in self._listed(i):
             yield self._quilt(i, lags)
@@ -207,9 +217,14 @@ class WindowModel(ListedModel):
         return (limit, False) if influence is None else (influence, True)
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """`I(X_quilt <- X_record | X_known)` in nats, exactly, by elimination over the stretch between them.
+        """Return the exact max-influence of `record` on `quilt` for an adversary who knows the records of `known`,
+        in nats.
 
-        Hidden nodes count from `n` on; they may be in the quilt and not among the known.
+        Hidden nodes are numbered from `n` on. They may be in the quilt, but not among the known records.
+
+        Notes
+        -----
+        `I(X_quilt <- X_record | X_known)`, by elimination over the stretch between them.
         """
         i = check_record(record, self.n)
         top = self._node_count()
@@ -219,7 +234,9 @@ class WindowModel(ListedModel):
             raise InvalidParameter("record, quilt and known must have no node in common")
         places = [node % self.n for node in (i, *q, *k)]
         if max(places) - min(places) > LONGEST_STRETCH:
-            raise GuaranteeUnavailable(f"quilt and known must lie within {LONGEST_STRETCH} records of each other here")
+            raise GuaranteeUnavailable(
+                f"quilt and known must be within {LONGEST_STRETCH} records of each other; choose nearer nodes"
+            )
         stretch = self._stretch(min(places), max(places))
         local = stretch.place
         try:
@@ -237,26 +254,32 @@ class WindowModel(ListedModel):
         return self.n
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt of `record` that maximises `(epsilon - surcharge) / size` among the windows."""
+        """Return the Markov quilt of `record` that maximises `(epsilon - surcharge) / size`, among the quilts
+        considered here.
+        """
         epsilon = arguments.real("epsilon", epsilon, above=0)
         return self._searched(check_record(record, self.n), self._best(epsilon, surcharge))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt of `record` that minimises `size * epsilon_dp + surcharge` among the windows."""
+        """Return the Markov quilt of `record` that minimises `size * epsilon_dp + surcharge`, among the quilts
+        considered here.
+        """
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         return self._searched(check_record(record, self.n), self._cheapest(epsilon_dp, surcharge))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best quilt of the record that needs most noise.
+        """Return the best Markov quilt of the record that needs the most noise.
 
-        The middle is searched first. Its window, cut to the room that another record has, shows for nearly all others
-        that they need no more; only the rest are searched.
+        Notes
+        -----
+        The middle is searched first. Its window, cut to the room that another record has, shows for nearly all
+        others that they need no more; only the rest are searched.
         """
         epsilon = arguments.real("epsilon", epsilon, above=0)
         return self._worst(self._best(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the cheapest quilt of the record that leaks most at `epsilon_dp`."""
+        """Return the Markov quilt with the lowest Bayesian level for the record that leaks the most at `epsilon_dp`."""
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         return self._worst(self._cheapest(epsilon_dp, surcharge))
 
@@ -335,12 +358,11 @@ MOST_TUPLES = 1024
 
 
 class OrderChain(WindowModel):
-    """A homogeneous chain of order `r` with `k` states.
+    """A homogeneous Markov chain of order `r` with `k` states: a record depends on the `r` records before it.
 
-    The quilt of a record is `r` consecutive records on each side; `r` of them separate, fewer do not. What is known in
-    between can raise the influence (unlike on chains of order 1), so it is maximised over all of it. Long windows use
-    Birkhoff's bound with the kernels between blocks of `r` records. One-step kernels of blocks have structural zeros
-    and bound nothing (specification 2.5, derived and reviewed).
+    The Markov quilt of a record consists of `r` consecutive records on each side. Unlike on chains of order 1, what an
+    adversary knows in between can raise the influence, so the influence is maximised over all such knowledge. For
+    records far apart a bound of Birkhoff is used.
 
     Parameters
     ----------
@@ -353,6 +375,12 @@ class OrderChain(WindowModel):
         Joint distribution of the first `r` records.
     cells : int
         Cap on the tables of one exact window.
+
+    Notes
+    -----
+    Fewer than `r` consecutive records do not separate. Long windows use Birkhoff's bound with the kernels between
+    blocks of `r` records. One-step kernels of blocks have structural zeros and bound nothing (specification 2.5,
+    derived and reviewed).
 
     Examples
     --------
@@ -386,7 +414,7 @@ class OrderChain(WindowModel):
 
     @property
     def order(self) -> int:
-        """How many records back a record depends on."""
+        """The order of the chain: on how many records before it a record depends."""
         return int(self._order)
 
     @property
@@ -408,14 +436,16 @@ class OrderChain(WindowModel):
         return {"model": "order chain", "n": self.n, "kernel": self._kernel.tolist(), "start": start}
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a certificate must say: zeros that make Birkhoff's bound infinite."""
+        """Return what a certificate must state: zero probabilities that make Birkhoff's bound infinite."""
         return () if math.isfinite(self._diameter) else (ZEROS,)
 
     def effective_n(self) -> float:
-        """Return rows that the check of a fixed mean question is worth: 3.9, row C, for the chain of `r`-tuples.
+        """Return the effective number of rows for the check of a fixed mean question.
 
-        With a given start the first `r - 1` records have no full tuple before them, so each lag is taken `r - 1` steps
-        later, which only raises its coefficient.
+        Notes
+        -----
+        3.9, row C, for the chain of `r`-tuples. With a given start the first `r - 1` records have no full tuple
+        before them, so each lag is taken `r - 1` steps later, which only raises its coefficient.
         """
         deltas = RowChain(self._tuple_matrix).coefficients(self.n)
         if deltas is None:
@@ -465,11 +495,15 @@ def _check_kernel(kernel: Any) -> Array:
     except (TypeError, ValueError, OverflowError):
         numbers = np.array(math.nan)
     if numbers.ndim < 2 or len(set(numbers.shape)) != 1 or numbers.size == 0:
-        raise InvalidParameter("kernel must have r + 1 axes of one length: r earlier records and the next")
+        raise InvalidParameter(
+            "kernel must have r + 1 axes of one length: one for each of the r earlier records and one for the next"
+        )
     if numbers.size // numbers.shape[-1] > MOST_TUPLES:
-        raise InvalidParameter(f"kernel must have at most {MOST_TUPLES} tuples of earlier records")
+        raise InvalidParameter(
+            f"kernel must have at most {MOST_TUPLES} combinations of the values of the earlier records"
+        )
     if not np.isfinite(numbers).all() or (numbers < 0).any():
-        raise InvalidParameter("kernel must hold probabilities in [0, 1]")
+        raise InvalidParameter("kernel must have probabilities in [0, 1]")
     sums = numbers.sum(axis=-1, keepdims=True)
     worst = float(sums.flat[int(np.argmax(np.abs(sums - 1)))])
     if abs(worst - 1) > 1e-12:
@@ -492,14 +526,11 @@ _READINGS = 4
 
 
 class HiddenChain(WindowModel):
-    """A chain of hidden states, each read through a noisy emission; the readings are the records.
+    """A hidden Markov chain: each hidden state is read through a noisy emission, and the readings are the records.
 
-    Hidden states may sit anywhere: nobody knows them, they are never changed, and they do not count (specification
-    2.5). A quilt lies on each side of the record, from some distance on: a few readings and then a hidden state, which
-    separates all that follows. The more readings before the hidden state, the less the quilt hears of the record
-    (derived: they and what follows are a noisy reading of the hidden state at their edge), so up to four are taken if
-    the tables bear it. What may be known in between is readings, over which the influence is maximised. The surcharge
-    is twice the influence.
+    A Markov quilt of a record has, on each side and from some distance on, a few readings and then a hidden state,
+    which separates all that follows. What an adversary may know in between are readings, and the influence is maximised
+    over them. Hidden states do not count as records, because nobody knows them. The surcharge is twice the influence.
 
     Parameters
     ----------
@@ -516,6 +547,11 @@ class HiddenChain(WindowModel):
 
     Notes
     -----
+    Hidden states may sit anywhere: nobody knows them, they are never changed, and they do not count
+    (specification 2.5). The more readings before the hidden state, the less the quilt hears of the record
+    (derived: they and what follows are a noisy reading of the hidden state at their edge), so up to four are
+    taken if the tables bear it.
+
     Hidden states have the numbers `n` to `2n - 1` in quilts.
 
     Examples
@@ -571,13 +607,17 @@ class HiddenChain(WindowModel):
         }
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a certificate must say: zeros that make Birkhoff's bound infinite."""
+        """Return what a certificate must state: zero probabilities that make Birkhoff's bound infinite."""
         return () if math.isfinite(self._step) and math.isfinite(self._reading) else (ZEROS,)
 
     def effective_n(self) -> float:
-        """Return rows that the check of a fixed mean question is worth: that of the hidden chain (specification 3.9).
+        """Return the effective number of rows for the check of a fixed mean question, which is that of the hidden
+        chain.
 
-        State and reading together form a chain whose coefficients and operator norm are at most the hidden chain's.
+        Notes
+        -----
+        State and reading together form a chain whose coefficients and operator norm are at most the hidden
+        chain's (specification 3.9).
         """
         start: Any = "stationary" if self._stationary else self._laws[0]
         return MarkovChain(self._transition, self.n, start).effective_n()
@@ -636,7 +676,7 @@ def _check_emission(emission: Any, states: int) -> Array:
     if numbers.ndim != 2 or numbers.shape[0] != states or numbers.shape[1] == 0:
         raise InvalidParameter(f"emission must be a matrix with one row for each of the {states} hidden states")
     if not np.isfinite(numbers).all() or (numbers < 0).any():
-        raise InvalidParameter("emission must hold probabilities in [0, 1]")
+        raise InvalidParameter("emission must have probabilities in [0, 1]")
     sums = numbers.sum(axis=1, keepdims=True)
     worst = float(sums.flat[int(np.argmax(np.abs(sums - 1)))])
     if abs(worst - 1) > SUM_TOLERANCE:

@@ -20,14 +20,13 @@ from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 
 class GaussianField:
-    """Records with a joint normal distribution; only linear queries `w.X` with Laplace noise are covered.
+    """Records with a joint normal distribution. Only linear queries `w.X` with Laplace noise are covered.
 
-    Yang, Sato and Nakagawa 2015 treat sums of positively tied records; the general statement is 2.8 of the
-    specification (derived, reviewed). For an adversary who knows `S` and asks about record `i`, a query
-    `w.X + Lap(scale)` leaks exactly `reach_i * shift(i, S) / scale`, where `reach_i` is how far apart two values of the
-    record may lie (public knowledge) and `shift(i, S) = |w_i - w_U' (J_UU)^-1 J_Ui|`. Clipped records, other queries
-    and other noise are not covered. The domain is unbounded, so max-influence is infinite and no DP level stands behind
-    these numbers.
+    For an adversary who knows the records `S`, a query `w.X + Lap(scale)` leaks exactly `reach_i * shift(i, S) / scale`
+    about record `i`. `reach_i` is how far apart two values of the record may be, which is public knowledge. `shift` is
+    how far the expected query moves when the record moves by 1. Clipped records, other queries and other noise are not
+    covered. The values are unbounded, so max-influence is infinite, and these numbers do not imply any level of
+    differential privacy.
 
     Parameters
     ----------
@@ -35,6 +34,11 @@ class GaussianField:
         Inverse of the covariance; sparse for long series and maps.
     covariance : array, optional
         The covariance instead; exactly one of the two.
+
+    Notes
+    -----
+    Yang, Sato and Nakagawa 2015 treat sums of positively tied records; the general statement is 2.8 of the
+    specification (derived, reviewed), with `shift(i, S) = |w_i - w_U' (J_UU)^-1 J_Ui|`.
 
     Examples
     --------
@@ -86,7 +90,9 @@ class GaussianField:
 
     @property
     def is_first_order(self) -> bool:
-        """Whether it was declared as a first-order autoregression, for which an effective size is proved."""
+        """Whether the field was declared as a first-order autoregression, for which an effective number of rows is
+        proved.
+        """
         return self._operator_norm is not None
 
     def describe(self) -> str:
@@ -98,7 +104,9 @@ class GaussianField:
         return f"<{self.describe()}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The declaration as plain data: the upper triangle of the precision matrix as rows, columns and values."""
+        """Return the declaration as plain data. The upper triangle of the precision matrix appears as rows, columns
+        and values.
+        """
         upper = sparse.triu(self._precision.matrix).tocoo()
         return {
             "model": "gaussian field",
@@ -109,7 +117,9 @@ class GaussianField:
         }
 
     def shift(self, record: int, known: Collection[int] = (), weights: npt.ArrayLike | None = None) -> float:
-        """How far the query moves when `record` moves by 1 and `known` stays, the others following their distribution.
+        """Return how far the expected query moves when `record` moves by 1 while the records of `known` stay.
+
+        All other records follow their conditional distribution.
 
         Examples
         --------
@@ -120,11 +130,11 @@ class GaussianField:
         i = check_record(record, self.n)
         fixed = check_records("known", known, self.n)
         if i in fixed:
-            raise InvalidParameter(f"known must not hold the record itself, which is {i}")
+            raise InvalidParameter(f"known must not contain the record itself, which is {i}")
         return shift(self._precision, self._weights(weights)[:, 0], i, np.array(fixed, dtype=np.int64))
 
     def worst_shift(self, weights: npt.ArrayLike | None = None, reach: npt.ArrayLike = 1.0) -> Leak:
-        """Return the largest `reach_i * shift(i, S)` over every record and everything that may be known.
+        """Return the largest `reach_i * shift(i, S)` over every record `i` and every set `S` of known records.
 
         Parameters
         ----------
@@ -143,24 +153,28 @@ class GaussianField:
     def linear_noise_scale(
         self, epsilon_bdp: float, weights: npt.ArrayLike | None = None, reach: npt.ArrayLike = 1.0
     ) -> float:
-        """The Laplace scale at which a linear query is `epsilon_bdp`-Bayesian-DP: `worst_shift / epsilon_bdp`."""
+        """Return the Laplace scale at which a linear query has the Bayesian level `epsilon_bdp`: `worst_shift /
+        epsilon_bdp`.
+        """
         epsilon_bdp = arguments.real("epsilon_bdp", epsilon_bdp, above=0)
         return up(self.worst_shift(weights, reach).value / epsilon_bdp)
 
     def noise_scale(self, epsilon_bdp: float, sensitivity: float = 1.0, surcharge: str = "sharp") -> float:
-        """The Laplace scale for an equally weighted sum or mean in which one record counts at most `sensitivity`.
+        """Return the Laplace scale for an equally weighted sum or mean in which one record counts at most
+        `sensitivity`.
 
-        A mean of records that may move by `M` has `sensitivity = M / n`. `surcharge` has no meaning here.
+        A mean of `n` records that may each move by `M` has `sensitivity = M / n`. `surcharge` is accepted but has no
+        effect here.
         """
         return up(arguments.real("sensitivity", sensitivity, above=0) * self.linear_noise_scale(epsilon_bdp))
 
     def leakage(self, releases: Iterable[tuple[npt.ArrayLike, float]], reach: npt.ArrayLike = 1.0) -> Leak:
-        """The Bayesian DP level of several linear releases together: `max_{i,S} sum_q reach_i shift_q(i,S) / scale_q`.
+        """Return the Bayesian level of several linear releases together: `max_{i,S} sum_q reach_i shift_q(i,S) /
+        scale_q`.
 
-        For linear queries of a Gaussian field these levels do add up, also when a query was chosen from earlier
-        answers (2.8 of the specification, added and derived in its review): given record and known values the unknown
-        records are a linear shift plus a residual whose distribution does not depend on the record, and for every
-        residual each Laplace density changes by at most its own factor. Never more than the sum of the single levels.
+        The maximum is over the records `i` and the sets `S` of known records. For linear queries of a Gaussian field
+        the levels add up, even if a query was chosen from earlier answers. The result is never more than the sum of the
+        single levels.
 
         Parameters
         ----------
@@ -168,6 +182,12 @@ class GaussianField:
             The queries released so far, or planned.
         reach : float or array
             How far each record may move.
+
+        Notes
+        -----
+        2.8 of the specification, added and derived in its review: given record and known values the unknown
+        records are a linear shift plus a residual whose distribution does not depend on the record, and for every
+        residual each Laplace density changes by at most its own factor.
 
         Examples
         --------
@@ -183,10 +203,11 @@ class GaussianField:
         return worst_leak(self._precision, columns, scales, self._reach(reach))
 
     def variance_inflation(self, weights: npt.ArrayLike | None = None) -> float:
-        """Diagnostic, no guarantee: the variance of `w.X` against that of independent records of the same variances.
+        """Return the variance of `w.X` divided by that of independent records with the same variances. This is only
+        a diagnostic.
 
-        Rows divided by it are what a normal approximation would call the effective sample; nothing is proved for
-        bounded questions with it.
+        The number of rows divided by this factor is the effective sample size of a normal approximation. It guarantees
+        nothing for questions with bounded values.
 
         Examples
         --------
@@ -197,10 +218,14 @@ class GaussianField:
         return float(w @ self._precision.solve(w) / (w**2 @ self._precision.inverse_diagonal))
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for the check of a fixed mean question (3.9).
+        """Return the effective number of rows for the check of a fixed mean question.
 
-        A stationary first-order autoregression has `n (1 - |phi|)/(1 + |phi|)` (row D), independent parts count as
-        blocks (row A); for anything else nothing is proved.
+        For a stationary first-order autoregression it is `n (1 - |phi|)/(1 + |phi|)`. Parts of the field that are
+        independent of each other count as blocks. For anything else nothing is proved, and an error is raised.
+
+        Notes
+        -----
+        Rows D and A of 3.9 of the specification.
         """
         if self._operator_norm is not None:
             return effective_n_stationary(self.n, self._operator_norm)
@@ -208,16 +233,21 @@ class GaussianField:
         if count > 1:
             return effective_n_blocks([int(k) for k in np.bincount(labels)])
         raise GuaranteeUnavailable(
-            "no effective size is proved for a connected Gaussian field other than a first-order autoregression; "
-            "variance_inflation() is a diagnostic, blocks or a chain of discretised values are proved"
+            "no effective number of rows is proved for this field; it is proved only for a first-order "
+            "autoregression and for independent parts; declare blocks or a chain of discretised values, or use "
+            "variance_inflation(), which is only a diagnostic"
         )
 
     def truncated_influence(self, record: int, quilt: Collection[int], radius: float) -> float:
-        """Diagnostic, no guarantee: max-influence restricted to values within `radius` of their means.
+        """Return the max-influence when values are within `radius` of their means. This is only a diagnostic.
 
-        Over the whole line it is infinite. The log ratio of two distributions of `X_Q` is linear in `x_Q`; this is its
-        largest value in the box. For unit variance and lag `t` of an autoregression it is `2 R^2 phi^t / (1 -
-        phi^(2t))`. Quilts that are tight in this sense give no pure guarantee.
+        Without this limit the influence is infinite, so a Markov quilt that is good by this number gives no guarantee.
+        For unit variance and lag `t` of an autoregression with coefficient `phi` it is `2 R^2 phi^t / (1 - phi^(2t))`,
+        with `R = radius`.
+
+        Notes
+        -----
+        The log ratio of two distributions of `X_Q` is linear in `x_Q`; this is its largest value in the box.
 
         Examples
         --------
@@ -229,7 +259,7 @@ class GaussianField:
         q = np.array(check_records("quilt", quilt, self.n), dtype=np.int64)
         radius = arguments.real("radius", radius, above=0)
         if i in q:
-            raise InvalidParameter(f"quilt must not hold the record itself, which is {i}")
+            raise InvalidParameter(f"quilt must not contain the record itself, which is {i}")
         if not len(q):
             return 0.0
         units = np.zeros((self.n, len(q) + 1))
@@ -244,38 +274,40 @@ class GaussianField:
         return (x + radius) * (radius * size + (radius - x) * bend / 2)
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Refused: max-influence of a Gaussian field is infinite.
+        """Raise an error, because the max-influence of a Gaussian field is infinite.
 
         Examples
         --------
         >>> GaussianField.autoregressive(5, 0.5).influence(0, [1])
         Traceback (most recent call last):
             ...
-        holdfast.errors.GuaranteeUnavailable: max-influence is infinite for Gaussian records on an unbounded domain, ...
+        holdfast.errors.GuaranteeUnavailable: max-influence is infinite for Gaussian records, whose values are ...
         """
         self._unbounded()
 
     def best_quilt(self, record: int, epsilon: float, surcharge: str = "sharp") -> NoReturn:
-        """Raise an error, as `influence` does."""
+        """Raise an error, because the max-influence of a Gaussian field is infinite."""
         self._unbounded()
 
     def worst_quilt(self, epsilon: float, surcharge: str = "sharp") -> NoReturn:
-        """Raise an error, as `influence` does."""
+        """Raise an error, because the max-influence of a Gaussian field is infinite."""
         self._unbounded()
 
     def epsilon_dp(self, epsilon_bdp: float, surcharge: str = "sharp") -> NoReturn:
-        """Refused: no DP level stands behind a linear query of unbounded records."""
+        """Raise an error, because a linear query of unbounded records has no level of differential privacy."""
         self._unbounded()
 
     def epsilon_bdp(self, epsilon_dp: float, surcharge: str = "sharp") -> NoReturn:
-        """Refused: no DP level stands behind a linear query of unbounded records; see `leakage`."""
+        """Raise an error, because a linear query of unbounded records has no level of differential privacy; see
+        `leakage`.
+        """
         self._unbounded()
 
     def _unbounded(self) -> NoReturn:
         raise GuaranteeUnavailable(
-            "max-influence is infinite for Gaussian records on an unbounded domain, so quilts and DP levels give "
-            "nothing; use linear_noise_scale and leakage for linear queries, or declare a bounded domain and a chain "
-            "of discretised values"
+            "max-influence is infinite for Gaussian records, whose values are unbounded, so Markov quilts and DP "
+            "levels do not help; for linear queries use linear_noise_scale and leakage, or declare a chain of "
+            "discretised values in a bounded domain"
         )
 
     def _weights(self, weights: npt.ArrayLike | None) -> Array:

@@ -87,7 +87,7 @@ class Precision:
                 failed = True
         if failed:
             raise InvalidParameter(
-                f"{name} must be positive definite, which this matrix is not; no Gaussian field has it"
+                f"{name} must be positive definite, but this matrix is not, so no Gaussian distribution has it"
             )
 
     def solve(self, right: Array) -> Array:
@@ -183,7 +183,7 @@ def precision_of(covariance: Any) -> Precision:
     >>> precision_of([[1.0, 2.0], [2.0, 1.0]])
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: covariance must be positive definite, which this matrix is not; no Gaussian ...
+    holdfast.errors.InvalidParameter: covariance must be positive definite, but this matrix is not, so no Gaussian ...
     """
     checked = Precision(covariance, "covariance")
     inverse = checked.solve(np.eye(checked.n))
@@ -221,7 +221,9 @@ def autoregression_precision(n: int, coefficients: Sequence[float], deviation: f
     companion[0] = a
     companion[np.arange(1, p), np.arange(p - 1)] = 1.0
     if np.abs(np.linalg.eigvals(companion)).max() >= 1:
-        raise InvalidParameter("coefficients must make a stationary autoregression: all roots inside the unit circle")
+        raise InvalidParameter(
+            "coefficients must make a stationary autoregression, which means that all roots are inside the unit circle"
+        )
     from scipy.linalg import solve_discrete_lyapunov
 
     noise = np.zeros((p, p))

@@ -310,9 +310,9 @@ def _bounded(matrix: Any, weights: Array, scales: Array, reach: Array, nodes: np
         dominating = Precision(2 * diagonal - abs(matrix))
     except InvalidParameter:
         raise GuaranteeUnavailable(
-            f"ties of mixed sign in a part of {len(nodes)} records: whoever knows nothing need not be the worst "
-            f"adversary, more than {ENUMERATED} records are too many to try every known set, and the ties are too "
-            "strong for the bound; split the records into independent blocks, or weaken the declared ties"
+            f"a part of {len(nodes)} records has ties of both signs, which is too many for an exact result: only up "
+            f"to {ENUMERATED} records can be tried with every set of known records, and the ties are too strong for "
+            "the bound; split the records into independent blocks, or declare weaker ties"
         ) from None
     value = dominating.solve(np.abs(weights)) / dominating.inverse_diagonal[:, None]
     total = reach * (value @ (1.0 / scales))

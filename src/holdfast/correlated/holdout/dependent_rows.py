@@ -70,7 +70,7 @@ class MeanBound:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise InvalidParameter("name must be a text that says which bound it is")
+            raise InvalidParameter("name must be a text that says which bound this is")
         clean: dict[str, Any] = {
             "effective_n": arguments.real("effective_n", self.effective_n, above=0, at_most=MOST),
             "start_ratio": arguments.real("start_ratio", self.start_ratio, at_least=1, at_most=1e300),
@@ -79,7 +79,7 @@ class MeanBound:
         if self.blocks is not None:
             clean["blocks"] = arguments.whole("blocks", self.blocks, at_least=1, at_most=MOST)
             if self.start_ratio != 1 or self.bias != 0:
-                raise InvalidParameter("blocks must be None where there is a start_ratio or a bias")
+                raise InvalidParameter("blocks must be None if there is a start_ratio or a bias")
         for name, value in clean.items():
             object.__setattr__(self, name, value)
 
@@ -113,12 +113,12 @@ class MeanBound:
         return MeanFamily(self.name, self.ends, curved=self.blocks is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that `from_dict` reads back."""
+        """Return plain data, which `from_dict` reads back."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> MeanBound:
-        """Read back from `to_dict()`."""
+        """Return the bound that `to_dict()` described."""
         return cls(**{name: plain[name] for name in cls.__dataclass_fields__})
 
 
@@ -137,7 +137,7 @@ def group_sizes(sizes: Any) -> Counter[int]:
         raise InvalidParameter(f"sizes must be a list of numbers of rows, got a {type(sizes).__name__}")
     counted = Counter(arguments.whole(f"sizes[{i}]", size, at_least=1, at_most=MOST) for i, size in enumerate(sizes))
     if not counted:
-        raise InvalidParameter("sizes must hold at least one number of rows")
+        raise InvalidParameter("sizes is empty, but it must have at least one number of rows")
     return counted
 
 
@@ -162,7 +162,9 @@ def together(routes: Mapping[int, MeanBound], counted: Mapping[int, int]) -> Mea
     bias = math.fsum(many * size * routes[size].bias for size, many in counted.items()) / n
     log_ratio = math.fsum(many * math.log(routes[size].start_ratio) for size, many in counted.items())
     if log_ratio > 690:
-        raise GuaranteeUnavailable("the groups start too far from their stationary distribution for any bound here")
+        raise GuaranteeUnavailable(
+            "the first rows of the groups are too far from the stationary distribution, so no bound applies here"
+        )
     ratio = 1.0 if log_ratio == 0 else math.exp(log_ratio) * (1 + 1e-12)
     return MeanBound(GROUPS, down(n * (n / proxy), 8), ratio, min(1.0, up(bias, 8)))
 
@@ -173,15 +175,16 @@ CHAIN, STATIONARY = "chain by total variation", "stationary chain by its gap"
 
 @dataclass(frozen=True)
 class DependentRows:
-    """How the rows of a holdout depend on each other, as its owner declares it before looking.
+    """A declaration of how the rows of a holdout depend on each other. Its owner makes it before looking at the
+    rows.
 
     Make one with a class method: `independent`, `blocks`, `m_dependent`, `coloured`, `chain`, `stationary`, `markov`,
-    `autoregressive`, `groups`, or `of` for a dependence model. Where several bounds are proved for one declaration all
-    are kept, and each question takes the narrowest at its share: that depends on the declaration alone.
+    `autoregressive`, `groups`, or `of` for a dependence model. If several bounds are proved for a declaration, all are
+    kept, and each question uses the one that gives the narrowest interval at its error probability. This choice depends
+    on the declaration alone.
 
-    The state of a chain is the complete row. A model fitted to one column is a model of questions about that column and
-    of no others. Section 3.9 of the specification (derived and reviewed; the stationary bound is Fan, Jiang and Sun
-    2021).
+    The state of a chain is the complete row. A model that was fitted to one column is only valid for questions about
+    that column.
 
     Parameters
     ----------
@@ -191,6 +194,10 @@ class DependentRows:
         The declaration in words; it goes into every certificate.
     routes : mapping of str to MeanBound
         The proved bounds.
+
+    Notes
+    -----
+    Section 3.9 of the specification (derived and reviewed; the stationary bound is Fan, Jiang and Sun 2021).
 
     Examples
     --------
@@ -210,22 +217,24 @@ class DependentRows:
         if not isinstance(self.model, str) or not self.model:
             raise InvalidParameter("model must be a text that says what is declared")
         if not self.routes or any(not isinstance(r, MeanBound) or r.name != name for name, r in self.routes.items()):
-            raise InvalidParameter("routes must be one or more MeanBound objects by name")
+            raise InvalidParameter("routes must be a mapping from names to one or more MeanBound objects")
 
     # Declarations -----------------------------------------------------------------------------------------------------
 
     @classmethod
     def independent(cls, n: int) -> DependentRows:
-        """Independent rows, identically distributed or not."""
+        """Declare independent rows, which may have the same distribution or different ones."""
         n = _rows(n)
         return cls._of(n, f"{n} independent rows", MeanBound(BLOCKS, float(n), blocks=n))
 
     @classmethod
     def blocks(cls, sizes: Sequence[int]) -> DependentRows:
-        """Independent blocks with any dependence inside: families, households, users, repeated measures.
+        """Declare blocks that are independent of each other, such as families, households, users or repeated
+        measurements.
 
-        `effective_n = n^2 / sum k^2`; with blocks of one size it is their number, and their means are independent
-        values, to which the tighter Chernoff-Hoeffding interval applies.
+        Inside a block rows may depend on each other in any way. The effective number of rows is `n^2 / sum k^2` for
+        blocks of `k` rows. If all blocks have the same size it is the number of blocks. Then the block means are
+        independent values, and a tighter interval (Chernoff-Hoeffding) is used.
 
         Examples
         --------
@@ -236,8 +245,8 @@ class DependentRows:
         n, blocks = total_rows(counted), sum(counted.values())
         if blocks < 2:
             raise GuaranteeUnavailable(
-                "a single block cannot certify anything about the population: declare how its rows depend on each "
-                "other (as a chain), or use more blocks"
+                "with a single block nothing can be certified about the population; use more blocks, or declare how "
+                "the rows depend on each other, for example as a chain"
             )
         equal = len(counted) == 1
         least, most = min(counted), max(counted)
@@ -248,7 +257,8 @@ class DependentRows:
 
     @classmethod
     def m_dependent(cls, n: int, m: int) -> DependentRows:
-        """Return rows that are independent whenever they are more than `m` apart: moving averages, overlapping windows.
+        """Declare rows that are independent if they are more than `m` steps apart, such as moving averages or
+        overlapping windows.
 
         Examples
         --------
@@ -261,14 +271,18 @@ class DependentRows:
 
     @classmethod
     def coloured(cls, n: int, colours: float) -> DependentRows:
-        """Rows with a dependency graph of this (fractional) chromatic number; rows of one colour are independent."""
+        """Declare rows with a dependency graph that can be coloured with this (fractional) number of colours.
+
+        Rows of one colour are independent of each other.
+        """
         n = _rows(n)
         route = MeanBound(COLOURS, effective_n_colours(n, colours))
         return cls._of(n, f"{n} rows whose dependency graph has {colours:g} colours", route)
 
     @classmethod
     def chain(cls, n: int, deltas: Sequence[float], *, tail: Tail = "markov", gap: int | None = None) -> DependentRows:
-        """Return a chain of rows, with any start and also inhomogeneous, given by bounds on its mixing coefficients.
+        """Declare a chain of rows by bounds on its mixing coefficients. The chain may start anywhere and may be
+        inhomogeneous.
 
         Parameters
         ----------
@@ -296,10 +310,12 @@ class DependentRows:
 
     @classmethod
     def stationary(cls, n: int, operator_norm: float, *, start_ratio: float = 1.0) -> DependentRows:
-        """A stationary chain given by its operator norm on mean-zero functions: one minus the absolute spectral gap.
+        """Declare a stationary chain by its operator norm on mean-zero functions, which is one minus the absolute
+        spectral gap.
 
-        `start_ratio` is for a chain that starts elsewhere: how much likelier its first row may be than under the
-        stationary distribution. The target is then the stationary mean.
+        If the chain does not start in its stationary distribution, give `start_ratio`: how much more likely a state of
+        its first row may be than under the stationary distribution. The target of a question is then the stationary
+        mean.
 
         Examples
         --------
@@ -315,7 +331,7 @@ class DependentRows:
 
     @classmethod
     def markov(cls, n: int, matrix: npt.ArrayLike, *, gap: int | None = None, last: int | None = None) -> DependentRows:
-        """Return a stationary finite-state chain given by its transition matrix.
+        """Declare a stationary chain with finitely many states by its transition matrix.
 
         Parameters
         ----------
@@ -348,14 +364,14 @@ class DependentRows:
         if gap is not None:
             ratio = math.inf if last is None else model.start_ratio(last, gap)
         elif last is not None:
-            raise InvalidParameter("last must be None where no gap to the training rows is given")
+            raise InvalidParameter("last must be None if no gap to the training rows is given")
         norm = model.operator_norm
         if norm < 1 and math.isfinite(ratio):
             routes.append(MeanBound(STATIONARY, effective_n_stationary(n, norm), ratio))
         if not routes:
             raise GuaranteeUnavailable(
-                "this chain never forgets its start (periodic, or in parts that do not meet): no bound is known; "
-                "declare blocks"
+                "this chain never forgets its start, because it is periodic or in parts that do not meet, so no "
+                "bound is known; declare blocks"
             )
         states = len(model.matrix)
         return cls._of(n, f"{n} rows of a stationary Markov chain of {states} states{_after(gap)}", *routes)
@@ -364,11 +380,12 @@ class DependentRows:
     def autoregressive(
         cls, n: int, coefficient: float, *, gap: int | None = None, last: float | Sequence[float] | None = None
     ) -> DependentRows:
-        """Return a stationary Gaussian AR(1), also with several independent columns that share the coefficient.
+        """Declare a stationary Gaussian AR(1) series. It may have several independent columns with the same
+        coefficient.
 
-        Its operator norm is `|coefficient|`. It never forgets in total variation, so with earlier training rows of the
-        same series `last`, the last of them in standard units, is needed: one number for every column that any
-        question uses. The columns' start ratios multiply.
+        The operator norm of the series is `|coefficient|`. If there are earlier training rows of the same series, give
+        `last`, the last of them in standard units, because the series never mixes in total variation: one number for
+        every column that any question uses. The start ratios of the columns multiply.
 
         Examples
         --------
@@ -380,21 +397,23 @@ class DependentRows:
         """
         n, phi = _rows(n), arguments.real("coefficient", coefficient, above=-1, below=1)
         if (gap is None) != (last is None):
-            raise InvalidParameter("gap and last must be given together, or neither")
+            raise InvalidParameter("gap and last must be given together, or both left out")
         ratio = 1.0
         if gap is not None and last is not None:
             row = arguments.reals("last", last) if isinstance(last, Iterable) else (last,)
             ratio = up(math.prod(autoregressive_start_ratio(value, phi, gap) for value in row), 4 * len(row))
         if not ratio <= 1e300:
             raise GuaranteeUnavailable(
-                "last is too far out: the first holdout row is not near the stationary distribution"
+                "last is too far from 0, so that the first holdout row is not near the stationary distribution; use "
+                "a larger gap"
             )
         words = f"{n} rows of a stationary Gaussian AR(1) with coefficient {phi:g}{_after(gap)}"
         return cls._of(n, words, MeanBound(STATIONARY, effective_n_stationary(n, abs(phi)), ratio))
 
     @classmethod
     def groups(cls, sizes: Sequence[int], inside: Callable[[int], DependentRows]) -> DependentRows:
-        """Independent groups of rows, each with a dependence of its own: panels of users over time.
+        """Declare groups of rows that are independent of each other, each with its own dependence, such as panels of
+        users over time.
 
         Parameters
         ----------
@@ -428,7 +447,9 @@ class DependentRows:
 
     @classmethod
     def of(cls, model: DependenceModel) -> DependentRows:
-        """Return the rows of a dependence model, by its own effective size; training rows must be independent of them.
+        """Declare the rows of a dependence model, with the model's effective number of rows.
+
+        The training rows must be independent of these rows.
 
         Examples
         --------
@@ -452,16 +473,19 @@ class DependentRows:
     # What follows from it ---------------------------------------------------------------------------------------------
 
     def narrowest(self, log_share: float) -> MeanBound:
-        """Return the route with the least half-width at this share; a function of the declaration alone."""
+        """Return the bound with the smallest half-width at this error probability. It depends on the declaration
+        alone.
+        """
         return min(self.routes.values(), key=lambda route: route.half_width(log_share))
 
     @property
     def effective_n(self) -> float:
-        """Independent rows that the rows are worth by the best route, its start ratio and bias aside."""
+        """The effective number of independent rows by the best bound, without its start ratio and bias."""
         return max(route.effective_n for route in self.routes.values())
 
     def half_width(self, share: float) -> float:
-        """Half-width of one fixed question that may miss with probability `share`, values in [0, 1].
+        """Return the half-width for one fixed question with values in [0, 1] whose interval may miss with
+        probability `share`.
 
         Examples
         --------
@@ -472,23 +496,25 @@ class DependentRows:
         return self.narrowest(log_share).half_width(log_share)
 
     def terms(self, route: str) -> dict[str, Any]:
-        """Return what an answer's guarantee says about the rows when its interval came by `route`."""
+        """Return what the guarantee of an answer states about the rows if its interval came from the bound `route`."""
         if route not in self.routes:
             raise InvalidParameter(f"route must be one of {', '.join(self.routes)}, got {route!r}")
         used = self.routes[route]
         return {"effective_n": round(used.effective_n, 6), "start_ratio": used.start_ratio, "bias": used.bias}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that `from_dict` reads back."""
+        """Return plain data, which `from_dict` reads back."""
         return {"n": self.n, "model": self.model, "routes": [route.to_dict() for route in self.routes.values()]}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> DependentRows:
-        """Read back from `to_dict()`."""
+        """Return the declaration that `to_dict()` described."""
         try:
             return cls._of(plain["n"], plain["model"], *(MeanBound.from_dict(route) for route in plain["routes"]))
         except (KeyError, TypeError) as error:
-            raise InvalidParameter(f"rows must be what DependentRows.to_dict() gave: {error}") from error
+            raise InvalidParameter(
+                f"rows must be unchanged since DependentRows.to_dict() returned them: {error}"
+            ) from error
 
     def __str__(self) -> str:
         ways = "; ".join(f"{r.name}: worth {r.effective_n:.6g}" for r in self.routes.values())

@@ -28,16 +28,17 @@ _STATE = 1
 
 
 class Panel(NoCopy):
-    """A table of dependent rows, split into a public part and a holdout that answers questions.
+    """A table of dependent rows, divided into a public part and a holdout that answers questions.
 
-    With a `group` column whole groups are dealt to one side or the other; groups must be independent of each other, and
-    inside a group rows depend on each other as `model` declares, or in any way. Without one the table is a single
-    series: it is cut at a time, and `model` must say how the series forgets. The public part is for fitting, guessing
-    and looking; the declared model is put to the test on it (`report`), and a model that it refutes is refused.
+    With a `group` column whole groups go to one part or the other. Groups must be independent of each other. Inside a
+    group rows depend on each other as `model` declares, or in any way. Without a `group` column the table is a single
+    series: it is cut at a point in time, and `model` must declare how fast the series forgets. Use the public part for
+    fitting, guessing and looking. The declared model is tested on the public part (`report`), and a model that is
+    rejected there is refused.
 
-    A question is a mean of one value per row. Its guess is the mean on the public part unless another is given, and the
-    holdout checks it (`DependentHoldout`): every interval of every answer holds at once, with probability at least
-    `confidence`, whatever is asked next.
+    A question is a mean of one value per row. Its guess is the mean on the public part unless you give another one. The
+    holdout checks the guess (`DependentHoldout`). With probability at least `confidence` the intervals of all answers
+    hold together, whatever is asked next.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class Panel(NoCopy):
             split = split_time(table.column(time), share, gap=gap)
         else:
             raise InvalidParameter(
-                "group or time must be given: without one of them the rows have no declared dependence"
+                "group or time must be given, because without them the rows have no declared dependence"
             )
         if time is not None and not isinstance(inside, (AnyDependence, Independent)):
             _one_row_a_time(table.column(time), None if group is None else table.column(group))
@@ -148,32 +149,32 @@ class Panel(NoCopy):
 
     @property
     def public(self) -> Any:
-        """The public part, as a data frame of the kind that was given."""
+        """The public part of the table, as a data frame of the type that was given."""
         return self._table.part(self._split.train)
 
     @property
     def report(self) -> ModelReport:
-        """What the public part says about the declared model."""
+        """The result of the test of the declared model on the public part."""
         return self._report
 
     @property
     def rows(self) -> DependentRows:
-        """The declared dependence of the holdout's rows, with what they are worth."""
+        """The declared dependence of the holdout's rows, with their effective number."""
         return self._holdout.rows
 
     @property
     def certified(self) -> bool:
-        """Whether answers are certified: the public part did not refute the model."""
+        """Whether answers are certified, because the public part did not reject the model."""
         return self._certified
 
     @property
     def remaining(self) -> dict[str, float]:
-        """Questions and failures that are left."""
+        """The number of questions and of failures that are left."""
         return self._holdout.remaining
 
     @property
     def transcript(self) -> tuple[Answer, ...]:
-        """Every answer so far."""
+        """All answers so far, in order."""
         return tuple(self._marked(answer) for answer in self._holdout.transcript)
 
     # Questions --------------------------------------------------------------------------------------------------------
@@ -221,7 +222,9 @@ class Panel(NoCopy):
         public, held = self._both(question, *arguments.value_range(low, high), default, where_present)
         if guess is None:
             if np.isnan(public).all():
-                raise InvalidParameter("guess must be given: no row of the public part has a value")
+                raise InvalidParameter(
+                    "guess must be given, because no row of the public part has a value from which to take it"
+                )
             guess = float(np.nanmean(public))
         given: dict[str, Any] = {"low": low, "high": high, "show": show, "key": key}
         if where_present and (callable(question) or self._may_be_missing(question, public)):
@@ -242,9 +245,9 @@ class Panel(NoCopy):
         where_present: bool = False,
         key: str | None = None,
     ) -> Answer:
-        """Claim that a mean is at least (at most) a number; the answer is a bit, and a pass proves it.
+        """Claim that a mean is at least (or at most) a number. The answer is yes or no, and a yes proves the claim.
 
-        The range and what missing values mean are said as for `ask`.
+        The range and the meaning of missing values are declared as in `ask`.
 
         Examples
         --------
@@ -262,9 +265,10 @@ class Panel(NoCopy):
         return self._marked(answer)
 
     def close(self) -> tuple[Answer, ...]:
-        """End the run: every answer so far with its exact value and interval. Nothing more can be asked.
+        """End the run, and show every answer so far with its exact value and interval. No more questions can be
+        asked.
 
-        These intervals were certified all along; only showing them was put off.
+        The intervals were certified when the questions were asked; only showing them was postponed.
 
         Examples
         --------
@@ -289,8 +293,8 @@ class Panel(NoCopy):
         """
         if where_present and default is not None:
             raise InvalidParameter(
-                "default and where_present cannot both be given: rows without a value count as the default, or not at "
-                "all"
+                "default and where_present must not both be given: rows without a value either count as the default "
+                "or are left out"
             )
         public = self._values(question, self._split.train)
         if default is not None:
@@ -298,14 +302,14 @@ class Panel(NoCopy):
         elif not where_present and self._may_be_missing(question, public):
             raise InvalidParameter(
                 "the question's values can be missing; say what that means: where_present=True (the mean among the "
-                "rows that have a value), default=NUMBER (what the other rows count as), or a function that fills them "
-                "in; nothing was spent"
+                "rows that have a value), default=NUMBER (the value that the other rows count as), or a function "
+                "that fills them in; nothing was spent"
             )
         known = public[~np.isnan(public)]
         if known.size and not (known.min() >= low and known.max() <= high):
             raise InvalidParameter(
-                f"the question's values must lie in [{low:g}, {high:g}], and some of the public part do not; give low "
-                "and high, the range that is known without looking; nothing was spent"
+                f"the question's values must be in [{low:g}, {high:g}], but some values of the public part are not; "
+                "give low and high, the range that is known without looking; nothing was spent"
             )
         held = np.clip(self._values(question, self._split.holdout, public), low, high)
         if default is not None:
@@ -328,7 +332,9 @@ class Panel(NoCopy):
         if isinstance(question, str):
             return _numbers(self._table.column(question)[rows])
         if not callable(question):
-            raise InvalidParameter(f"question must be a column's name or a function, got a {type(question).__name__}")
+            raise InvalidParameter(
+                f"question must be the name of a column or a function, got a {type(question).__name__}"
+            )
         if public is None:
             values = as_array(question(self._table.part(rows)))
         else:
@@ -337,10 +343,11 @@ class Panel(NoCopy):
                 values = as_array(question(self._table.part(rows)))
             except Exception as error:  # its message may quote a guarded row
                 raise QuestionRefused(
-                    f"the question raised {type(error).__name__} on the holdout and not on the public part"
+                    f"the question's function raised {type(error).__name__} on the holdout, although it did not on "
+                    "the public part"
                 ) from None
         if values.shape != (len(rows),):
-            raise InvalidParameter(f"question must give one value per row, got shape {values.shape}")
+            raise InvalidParameter(f"question must give one value for each row, got the shape {values.shape}")
         return _numbers(values)
 
     def _alone(self, question: Callable[[Any], npt.ArrayLike], public: npt.NDArray[np.float64]) -> None:
@@ -349,9 +356,9 @@ class Panel(NoCopy):
         again = as_array(question(self._table.part(self._split.train[some])))
         if again.shape != some.shape or not np.array_equal(_numbers(again), public[some], equal_nan=True):
             raise QuestionRefused(
-                "a question must compute each row's value from that row alone: on the public part the values of this "
-                "one change when other rows are left out (a lag, a rank, a centred value); fit such parts on the "
-                "public part first"
+                "a question must compute each row's value from that row alone, but on the public part the values of "
+                "this question change when other rows are left out (a lag, a rank, a centred value); compute such "
+                "parts from the public part first"
             )
 
     def _marked(self, answer: Answer) -> Answer:
@@ -363,10 +370,11 @@ class Panel(NoCopy):
     # Saving -----------------------------------------------------------------------------------------------------------
 
     def state(self, *, secrets: bool = False) -> dict[str, Any]:
-        """Return the split, the report and the transcript as plain data for JSON; the rows are not in it.
+        """Return the split, the report and the transcript as plain data for JSON. The rows themselves are not part
+        of the data.
 
-        Which rows are in the holdout is part of it. With `secrets` it also has what `close` would reveal. Whoever goes
-        on from a state must be the only one who does.
+        The data say which rows are in the holdout. With `secrets=True` they also have what `close` would reveal. Only
+        one run may continue from a state.
         """
         report, split = self._report, self._split
         return {
@@ -384,17 +392,17 @@ class Panel(NoCopy):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], frame: Any) -> Panel:
-        """Return the panel that `state()` described, on the same table."""
+        """Return the panel that `state()` described. Give the same table again."""
         from holdfast.correlated.holdout.model_check import Finding
 
         panel = cls.__new__(cls)
         try:
             if state["format"] != _STATE:
-                raise InvalidParameter(f"state must have format {_STATE}, got {state['format']!r}")
+                raise InvalidParameter(f"state must have the format {_STATE}, got {state['format']!r}")
             table = Frame(frame).whole()
             train, held = (np.array(state[side], dtype=np.intp) for side in ("train", "holdout"))
             if max(train.max(), held.max()) >= len(table):
-                raise InvalidParameter(f"frame must be the same table, got one of {len(table)} rows")
+                raise InvalidParameter(f"frame must be the same table as before, got one of {len(table)} rows")
             sizes = None if state["sizes"] is None else tuple(state["sizes"])
             report = state["report"]
             panel._table, panel._group, panel._time = table, state["group"], state["time"]
@@ -407,7 +415,7 @@ class Panel(NoCopy):
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InvalidParameter):
                 raise
-            raise InvalidParameter(f"state must be what state() returned: {error}") from error
+            raise InvalidParameter(f"state must be unchanged since state() returned it: {error}") from error
         return panel
 
     def __repr__(self) -> str:
@@ -459,7 +467,7 @@ def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
             raise ValueError
         return values.astype(np.float64)
     except (TypeError, ValueError):
-        raise InvalidParameter("question must give one number or truth value per row") from None
+        raise InvalidParameter("question must give one number or truth value for each row") from None
 
 
 def _names(values: Any) -> list[str]:

@@ -33,7 +33,7 @@ class DependentMean(MeanQuestion):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.spread is not None:
-            raise InvalidParameter("spread must be None: no interval for dependent rows uses it")
+            raise InvalidParameter("spread must be None, because no interval for dependent rows uses it")
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ class DependentFinalists(Finalists):
 
     def ranks(self, log_level: float, forecast: Forecast | None, alike: bool) -> Ranks:
         """Refused: the tests behind ranks are for independent rows."""
-        raise QuestionRefused("ranks are certified for independent rows only; claim intervals or the winner")
+        raise QuestionRefused("ranks are certified for independent rows only; claim intervals or the winner instead")
 
     def _around(self, mean: float, log_share: float, side: Side, low: float, high: float) -> tuple[float, float]:
         assert self.rows is not None
@@ -116,16 +116,13 @@ class DependentFinalists(Finalists):
 class DependentHoldout(ReusableHoldout):
     """A `ReusableHoldout` whose rows may depend on each other in a declared way.
 
-    The argument of guess and check needs one thing of the rows: for a *fixed* question, an interval that misses with a
-    probability of at most the question's share. Given the transcript so far the question is fixed, whatever the
-    dependence of the rows. So the intervals for independent rows are replaced by those of the declared dependence
-    (`DependentRows`), and everything else stands: with probability at least `confidence` every interval of every answer
-    holds, whatever the analyst does with the answers. No noise, no quilt and no influence enters.
+    With probability at least `confidence` the intervals of all answers hold together, whatever the analyst does with
+    the answers. Questions are means of one value per row. Each value must be computed from its row alone (it may depend
+    on the row's place). The target is the expected mean. Metrics (`check_metric`) are refused, because their intervals
+    are for independent rows.
 
-    Questions are means of one value per row, each computed from that row alone (it may depend on the row's place). The
-    target is the expected mean. Metrics that bring their own interval (`check_metric`) are refused: those intervals are
-    for independent rows. The guarantee is relative to the declaration, which no data can certify; it must be made
-    before the rows are looked at, and the training rows must be on the other side of a split that respects it
+    The guarantee assumes the declared dependence (`DependentRows`), which no data can certify. The dependence must be
+    declared before the rows are looked at. The training rows must be separated by a split that respects it
     (`holdfast.correlated.holdout.splits`).
 
     Parameters
@@ -134,6 +131,14 @@ class DependentHoldout(ReusableHoldout):
         How the holdout's rows depend on each other.
     questions, confidence, failures, low, high, final, expected_failures
         As for `ReusableHoldout`. No rows are reserved: a random part of dependent rows says something about the rest.
+
+    Notes
+    -----
+    The argument of guess and check needs one thing of the rows: for a *fixed* question, an interval that misses
+    with a probability of at most the question's share. Given the transcript so far the question is fixed,
+    whatever the dependence of the rows. So the intervals for independent rows are replaced by those of the
+    declared dependence (`DependentRows`), and everything else stays the same. No noise, no quilt and no influence
+    enters.
 
     Examples
     --------
@@ -169,7 +174,7 @@ class DependentHoldout(ReusableHoldout):
 
     @property
     def rows(self) -> DependentRows:
-        """The declared dependence."""
+        """The declared dependence of the rows."""
         return self._rows
 
     def check_present(
@@ -184,10 +189,10 @@ class DependentHoldout(ReusableHoldout):
         show: Show = "value",
         key: str | None = None,
     ) -> Answer:
-        """Check a guess of the mean among the rows that have a value; which have one may depend on anything.
+        """Check your guess of the mean among the rows that have a value. Which rows have one may depend on anything.
 
-        The default tolerance is that of a mean over all rows, since how many have a value is not shown. A failure shows
-        both ends of the interval, rounded outward.
+        The default tolerance is that of a mean over all rows, because the number of rows with a value is not shown. A
+        failed check shows both ends of the interval, rounded outward.
 
         Examples
         --------
@@ -211,9 +216,11 @@ class DependentHoldout(ReusableHoldout):
         high: float | None = None,
         key: str | None = None,
     ) -> Answer:
-        """Check that the mean among the rows that have a value is at least (at most) a number; shows a bit."""
+        """Check the claim that the mean among the rows that have a value is at least (or at most) a number. The
+        answer is yes or no.
+        """
         if (at_least is None) == (at_most is None):
-            raise InvalidParameter("at_least or at_most must be given, and not both")
+            raise InvalidParameter("exactly one of at_least and at_most must be given")
         question = self._present("claim", low, high)
         name, bound = ("at_least", at_least) if at_least is not None else ("at_most", at_most)
         return self._asked_present(question, question.claim(name, bound), values, present, key)
@@ -231,7 +238,7 @@ class DependentHoldout(ReusableHoldout):
     ) -> Answer:
         inside = np.asarray(present, dtype=np.bool_)
         if inside.shape != (self._n,):
-            raise InvalidParameter(f"present must be true or false for each of {self._n} rows")
+            raise InvalidParameter(f"present must have True or False for each of {self._n} rows")
         try:
             given = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
@@ -249,7 +256,9 @@ class DependentHoldout(ReusableHoldout):
         return self._ask(question.describe(asked) | {"where_present": True}, key, read, asked, impossible=impossible)
 
     def state(self, *, secrets: bool = False) -> dict[str, Any]:
-        """The declaration, the plan and the transcript as plain data for JSON; `from_state` reads it back exactly."""
+        """Return the declaration, the plan and the transcript as plain data for JSON. `from_state` reads them back
+        exactly.
+        """
         return super().state(secrets=secrets) | {"rows": self._rows.to_dict()}
 
     @classmethod
@@ -259,7 +268,9 @@ class DependentHoldout(ReusableHoldout):
         plan |= later or {"final": 0.0}
         holdout = cls(DependentRows.from_dict(state["rows"]), **plan)
         if holdout.n != state["n"]:
-            raise InvalidParameter(f"state must be what state() returned: it has n = {state['n']!r} and other rows")
+            raise InvalidParameter(
+                f"state must be unchanged since state() returned it, but its n = {state['n']!r} does not fit its rows"
+            )
         return holdout
 
     def _transcript(self, budget: ErrorBudget, failures: int | None) -> Transcript:

@@ -24,12 +24,12 @@ Index = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, repr=False)
 class Split:
-    """Which rows are public and which are the holdout.
+    """A division of the rows into public rows and holdout rows.
 
     `train` and `holdout` are row numbers, each in the given order of rows (in time order for a split in time). `kind`
-    is "groups", "time" or "random". `sizes` are the rows that each independent group has in the holdout; None where no
-    groups were given. `gap` is, for a split in time, the number of steps from the last training row to the first
-    holdout row, 1 when they are adjacent; None for independent sides.
+    is "groups", "time" or "random". `sizes` are the numbers of rows that each independent group has in the holdout, or
+    None if no groups were given. `gap` is, for a split in time, the number of steps from the last training row to the
+    first holdout row (1 if they are adjacent). If the two sides are independent, `gap` is None.
 
     Examples
     --------
@@ -45,10 +45,10 @@ class Split:
     gap: int | None = None
 
     def blocks(self) -> DependentRows:
-        """Return the holdout's groups as independent blocks with any dependence inside."""
+        """Return the groups of the holdout as independent blocks, with any dependence inside a block."""
         if self.kind != "groups" or self.sizes is None:
             raise GuaranteeUnavailable(
-                "only a split by groups leaves independent blocks: after a split in time declare a chain with its gap"
+                "only a split by groups leaves independent blocks; for a split in time declare a chain with its gap"
             )
         return DependentRows.blocks(self.sizes)
 
@@ -57,7 +57,7 @@ class Split:
 
 
 def split_groups(groups: Any, share: float = 0.5, *, source: Source | None = None) -> Split:
-    """Deal whole groups out at random: each lies on one side.
+    """Split the rows by groups at random: each group is wholly in the public part or wholly in the holdout.
 
     Parameters
     ----------
@@ -88,7 +88,9 @@ def split_groups(groups: Any, share: float = 0.5, *, source: Source | None = Non
     codes, count = places(groups, "groups")
     share = arguments.probability("share", share)
     if count < 2:
-        raise GuaranteeUnavailable("groups must be at least two: a single group cannot be split; split it in time")
+        raise GuaranteeUnavailable(
+            "groups must be at least two, because a single group cannot be split; split it in time instead"
+        )
     held = min(max(round(share * count), 1), count - 1)
     keys = resolve(source).words(count)
     chosen = np.zeros(count, dtype=np.bool_)
@@ -99,7 +101,7 @@ def split_groups(groups: Any, share: float = 0.5, *, source: Source | None = Non
 
 
 def split_time(time: Any, share: float = 0.5, *, gap: int = 1) -> Split:
-    """Cut a series in time: the earlier rows train, the later ones are the holdout.
+    """Split a series in time: the earlier rows are for training, and the later rows are the holdout.
 
     Parameters
     ----------
@@ -145,7 +147,7 @@ def check_split(
     time: Any = None,
     accept_random: bool = False,
 ) -> Split:
-    """Check a split that was made elsewhere, and refuse it if dependent rows lie on both sides.
+    """Check a split that was made elsewhere. If dependent rows are on both sides, it is refused.
 
     Parameters
     ----------
@@ -175,7 +177,7 @@ def check_split(
     every guarantee; use split_groups, or split_time and the bias of its gap
     """
     if groups is None and time is None:
-        raise InvalidParameter("groups or time must be given: without them no split is valid")
+        raise InvalidParameter("groups or time must be given, because without them no split is valid")
     if not isinstance(accept_random, bool):
         raise InvalidParameter("accept_random must be True or False")
     coded = None if groups is None else places(groups, "groups")
@@ -185,7 +187,7 @@ def check_split(
         raise InvalidParameter(f"time must have one entry per row, {n}, got {len(timed[0])}")
     ours, theirs = _numbers(train, n, "train"), _numbers(holdout, n, "holdout")
     if np.intersect1d(ours, theirs).size:
-        raise InvalidParameter("train and holdout must have no row in common")
+        raise InvalidParameter("train and holdout must not share a row")
     why = ""
     if coded is not None:
         codes, count = coded
@@ -231,7 +233,7 @@ def places(values: Any, name: str) -> tuple[Index, int]:
             raise InvalidParameter(f"{name} must have no missing values")  # each would be a group of its own
         groups, codes = np.unique(column, return_inverse=True)
     except TypeError:
-        raise InvalidParameter(f"{name} must hold values that sort, without missing ones") from None
+        raise InvalidParameter(f"{name} must have values that can be sorted, without missing ones") from None
     return codes.reshape(-1).astype(np.intp), len(groups)
 
 

@@ -49,11 +49,12 @@ class CorrelatedRules(ThresholdRules):
             raise InvalidParameter(f"quilt must be QuiltTerms or None, got a {type(self.quilt).__name__}")
         if self.claim is not None and self.quilt is None:
             raise InvalidParameter(
-                "claim must be None where no quilt is declared, because nothing is known about the records"
+                "claim must be None if no quilt is declared, because then nothing is known about the dependence of "
+                "the records"
             )
         if self.claim is not None and self.sensitivity is not None:
             raise InvalidParameter(
-                "claim must be None where a sensitivity is declared: on dependent records only means are covered"
+                "claim must be None if a sensitivity is declared, because for dependent records only means are covered"
             )
         super().__post_init__()
 
@@ -115,9 +116,9 @@ class CorrelatedRules(ThresholdRules):
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
-        """Read back from `to_dict()`."""
+        """Return the rules that `to_dict()` described."""
         if not isinstance(plain, dict) or "quilt" not in plain:
-            raise InvalidParameter("parameters must be what CorrelatedRules.to_dict() gave")
+            raise InvalidParameter("parameters must be what CorrelatedRules.to_dict() returned")
         claim, quilt = plain["claim"], plain["quilt"]
         bare = super().from_dict(plain | {"quilt": None, "claim": None})
         if claim is None and quilt is None:
@@ -138,19 +139,18 @@ _GRID_ROOM = 2.0**-9
 
 
 class CorrelatedThresholdout(Thresholdout):
-    """Algorithm 1: a holdout of dependent records that speaks only when the training value disagrees with it.
+    """Algorithm 1 of Zhao 2017: Thresholdout for dependent records.
 
-    The rule is Thresholdout's with other noise: with `T_hat = T + Lap(sigma)` kept until an overruling and a fresh
-    `gamma ~ Lap(2 sigma)` for each question, the answer is the training value unless
-    `|holdout - training| + gamma > T_hat`, strictly; then it is the holdout value plus `Lap(4 sigma)`, one unit of the
-    budget is gone and `T_hat` is drawn anew. After the last unit every answer is bottom. The whole run is
-    `9 B/(4 sigma n)`-differentially private (printed, verified).
+    The answer to a question is its training value, unless the holdout value differs from it by more than a noisy
+    threshold. Then the training value is overruled: the answer is the holdout value plus noise, and one unit of the
+    budget `B` is used. When the budget is used up, questions get no answer. The whole run is `9 B/(4 sigma
+    n)`-differentially private.
 
-    What it says about dependent records needs their quilts (`QuiltTerms`: nearby records, influence, colours), which
-    `DependenceModel` objects compute: `epsilon_bdp` is its Bayesian differential privacy. With a `claim` whose
-    parameters satisfy Theorem 2, repaired, every answer carries an interval of half-width tau; otherwise answers are
-    marked `certified=False` and say "heuristic". At ordinary sizes no parameters do: the theorem asks for millions of
-    rows. `DependentHoldout` certifies there.
+    To say something about dependent records, the algorithm needs bounds on their Markov quilts (`QuiltTerms`), which
+    `DependenceModel` objects compute. `epsilon_bdp` is the run's Bayesian differential privacy. If `claim` has
+    parameters that satisfy the repaired Theorem 2, every answer carries an interval of half-width tau. Otherwise
+    answers are marked `certified=False` and "heuristic". At ordinary sizes there are no such parameters, because the
+    theorem needs millions of rows; use `DependentHoldout` there.
 
     Parameters
     ----------
@@ -176,6 +176,12 @@ class CorrelatedThresholdout(Thresholdout):
 
     Notes
     -----
+    The rule is Thresholdout's with other noise: with `T_hat = T + Lap(sigma)` kept until an overruling and a
+    fresh `gamma ~ Lap(2 sigma)` for each question, the answer is the training value unless `|holdout - training|
+    + gamma > T_hat`, strictly; then it is the holdout value plus `Lap(4 sigma)`, one unit of the budget is gone
+    and `T_hat` is drawn anew. After the last unit every answer is bottom. The privacy of the run is printed,
+    verified.
+
     Noise is drawn as `Thresholdout` draws it: the release before the new threshold, and gamma on the threshold's side,
     which for a symmetric noise is the same distribution. Injected comparison draws (tests) therefore have the opposite
     sign of the printed gamma.
@@ -214,7 +220,9 @@ class CorrelatedThresholdout(Thresholdout):
         draws: Draws | None = None,
     ) -> None:
         if draws is not None and claim is not None:
-            raise InvalidParameter("claim must be left out when noise is injected: no theorem covers it")
+            raise InvalidParameter(
+                "claim must be left out if the noise is given by hand, because no theorem covers such noise"
+            )
         ratios = PROFILES[arguments.choice("profile", profile, PROFILES)]
         bare = ThresholdRules(n, threshold, sigma, budget, low=low, high=high, sensitivity=sensitivity)
         if scales is None:
@@ -243,11 +251,11 @@ class CorrelatedThresholdout(Thresholdout):
         clamp: bool = False,
         source: Source | None = None,
     ) -> CorrelatedThresholdout:
-        """A run whose answers are all within `tau` of the truth, with probability at least `confidence = 1 - beta`.
+        """Return a run whose answers are all within `tau` of their population values with probability at least
+        `confidence`.
 
-        Theorem 2 of Zhao 2017: `sigma = (1-c) tau/(12 ln(4m/beta))`, `T = (1+c) tau/2`, with the repaired Theorem 1 at
-        `(1-c) tau/4` and the exact union bound for the noise. The guarantee covers the questions that are answered;
-        the budget lasts while the training data were overfitted by `c tau` fewer than `budget` times.
+        The guarantee is for the questions that get an answer. The budget lasts as long as the training data were
+        overfitted by `c tau` for fewer than `budget` questions.
 
         Parameters
         ----------
@@ -272,6 +280,11 @@ class CorrelatedThresholdout(Thresholdout):
         GuaranteeUnavailable
             No number of records suffices, or `n` are too few; the message says how many are enough.
 
+        Notes
+        -----
+        Theorem 2 of Zhao 2017: `sigma = (1-c) tau/(12 ln(4m/beta))`, `T = (1+c) tau/2`, with `beta = 1 -
+        confidence`, the repaired Theorem 1 at `(1-c) tau/4` and the exact union bound for the noise.
+
         Examples
         --------
         >>> run = CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=QuiltTerms())
@@ -293,9 +306,9 @@ class CorrelatedThresholdout(Thresholdout):
         least, known = min(zip(needed, quilts, strict=True), key=lambda pair: pair[0])
         if not math.isfinite(least) or least > 10**15:
             raise GuaranteeUnavailable(
-                f"no number of records is enough for Algorithm 1 to certify {tau:g}: influence {known.influence:g} is "
-                f"too strong for it (a question must keep {parameters.tau:.4g}); use quilts that reach farther, or "
-                "DependentHoldout"
+                f"no number of records is enough for Algorithm 1 to certify {tau:g}: the influence "
+                f"{known.influence:g} is too strong for it, because each question must keep the error "
+                f"{parameters.tau:.4g}; use Markov quilts that reach farther, or DependentHoldout"
             )
         enough = math.ceil(least * (1 + _GRID_ROOM))
         rows = enough if n is None else arguments.whole("n", n, at_least=1, at_most=10**15)
@@ -322,15 +335,15 @@ class CorrelatedThresholdout(Thresholdout):
 
     @property
     def quilt(self) -> QuiltTerms | None:
-        """What was declared about the records' quilts."""
+        """The bounds that were declared on the Markov quilts of the records."""
         return self._rules.quilt
 
     @property
     def epsilon_bdp(self) -> float:
-        """Bayesian differential privacy of the whole run under the declared quilts; infinite where none is declared."""
+        """The Bayesian level of the whole run under the declared Markov quilts; infinite if none is declared."""
         return self._rules.epsilon_bdp
 
     @property
     def failure(self) -> float:
-        """Probability that some answer misses the claim; 1 where nothing is claimed or proved."""
+        """The probability that some answer misses the claim; 1 if nothing is claimed or nothing is proved."""
         return self._rules.failure

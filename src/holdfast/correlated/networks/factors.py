@@ -197,14 +197,16 @@ def records_first(nodes: Mapping[str, Any], hidden: Collection[str]) -> tuple[tu
     (('a', 'h'), 1)
     """
     if not isinstance(nodes, Mapping) or not nodes or not all(isinstance(name, str) for name in nodes):
-        raise InvalidParameter("a network must be a mapping of at least one node, by name")
+        raise InvalidParameter(
+            "a network must be a mapping from the name of each node to its definition, with at least one node"
+        )
     away = set(_named("hidden", hidden))
     for name in away:
         if name not in nodes:
             raise InvalidParameter(f"hidden must name nodes of the network, got {name!r}")
     rows = tuple(name for name in nodes if name not in away)
     if not rows:
-        raise InvalidParameter("hidden must leave at least one record")
+        raise InvalidParameter("hidden must leave at least one node that is a record")
     return rows + tuple(name for name in nodes if name in away), len(rows)
 
 
@@ -231,9 +233,9 @@ def bayesian_tables(
         above, table = _named(where, entry[0]), entry[1]
         for parent in above:
             if parent not in number or parent == name:
-                raise InvalidParameter(f"{where} must have other nodes of the network as parents, got {parent!r}")
+                raise InvalidParameter(f"{where} must have as parents only other nodes of the network, got {parent!r}")
         if len(set(above)) != len(above):
-            raise InvalidParameter(f"{where} must name each parent once")
+            raise InvalidParameter(f"{where} must name each parent only once")
         parents.append(tuple(number[parent] for parent in above))
         arrays.append(_array(where, table, len(above) + 1))
     sizes = [table.shape[-1] for table in arrays]
@@ -242,7 +244,7 @@ def bayesian_tables(
         wanted = (*(sizes[p] for p in parents[j]), sizes[j])
         if table.shape != wanted:
             raise InvalidParameter(
-                f"{where} must have shape {wanted}, one axis per parent and a last axis for the node itself"
+                f"{where} must have the shape {wanted}: one axis for each parent, and a last axis for the node itself"
             )
         sums = table.sum(axis=-1)
         worst = float(sums.flat[int(np.argmax(np.abs(sums - 1)))])
@@ -281,7 +283,7 @@ def markov_tables(
             if name not in number:
                 raise InvalidParameter(f"{where} must name nodes of the network, got {name!r}")
         if not scope or len(set(scope)) != len(scope):
-            raise InvalidParameter(f"{where} must name at least one node, and each once")
+            raise InvalidParameter(f"{where} must name at least one node, and no node twice")
         array = _array(where, table, len(scope))
         wanted = tuple(counts[number[name]] for name in scope)
         if array.shape != wanted:
@@ -294,7 +296,7 @@ def markov_tables(
 def _named(where: str, nodes: Any) -> list[str]:
     names: list[Any] = list(nodes) if isinstance(nodes, Iterable) else [None]
     if not all(isinstance(name, str) for name in names):
-        raise InvalidParameter(f"{where} must name nodes of the network in a list of texts")
+        raise InvalidParameter(f"{where} must be a list of names of nodes of the network")
     return names
 
 

@@ -43,11 +43,12 @@ class _Others(Sequence[int]):
 
 
 class Ising(ListedModel):
-    """Spins `x_i` of value +1 or -1 with distribution proportional to `exp(sum_ij J_ij x_i x_j + sum_i h_i x_i)`.
+    """An Ising model: spins `x_i` of +1 or -1 with distribution proportional to `exp(sum_ij J_ij x_i x_j + sum_i h_i
+    x_i)`.
 
-    Only the blanket (size 1) and the trivial quilt are used, in closed form, so any number of records is planned at
-    once; `network()` makes a small model for exact quilts of any shape. The blanket is worth something where
-    `4 sum_j |J_ij|`, its surcharge, is well below epsilon.
+    Only two Markov quilts are used, both in closed form: the Markov blanket (size 1) and the trivial quilt. So models
+    with any number of records can be planned. The blanket helps if `4 sum_j |J_ij|`, its surcharge, is well below
+    epsilon. For a small model `network()` gives exact quilts of any shape.
 
     Parameters
     ----------
@@ -86,12 +87,14 @@ class Ising(ListedModel):
                 raise InvalidParameter("couplings must have pairs of records as keys")
             i, j = (check_record(end, self._n) for end in pair)
             if i == j or j in self._ties[i]:
-                raise InvalidParameter(f"couplings must tie two different records, each pair once, got ({i}, {j})")
+                raise InvalidParameter(
+                    f"couplings must be between two different records, each pair once, got ({i}, {j})"
+                )
             self._ties[i][j] = self._ties[j][i] = arguments.real("couplings", value)
         try:
             self._field = np.broadcast_to(np.asarray(field, dtype=float), (self._n,))
         except (TypeError, ValueError, OverflowError):
-            raise InvalidParameter(f"field must be a number or {self._n} of them") from None
+            raise InvalidParameter(f"field must be one number or a list of {self._n} numbers") from None
         if not np.isfinite(self._field).all():
             raise InvalidParameter("field must hold finite numbers")
         self._graph = graph_of(self._n, [pair for pair, value in couplings.items() if value])
@@ -99,7 +102,7 @@ class Ising(ListedModel):
         if len(self._parts) > 1 and not independent_parts:
             raise InvalidParameter(
                 f"network must be connected, got {len(self._parts)} parts with no tie between them; if records of "
-                "different parts really are independent, say independent_parts=True"
+                "different parts really are independent, give independent_parts=True"
             )
         self._part_of = {node: part for part in self._parts for node in part}
 
@@ -122,7 +125,9 @@ class Ising(ListedModel):
         return {"model": "ising", "n": self.n, "couplings": ties, "field": self._field.tolist()}
 
     def blanket_influence(self, record: int) -> float:
-        """`2 sum_j |J_ij|`, or twice that with a field; in nats."""
+        """Return the max-influence of a record on its Markov blanket, in nats: `2 sum_j |J_ij|`, or twice that with
+        a field.
+        """
         i = check_record(record, self.n)
         near = list(self._ties[i].values())
         if not near:
@@ -130,14 +135,19 @@ class Ising(ListedModel):
         return ising_influence(near) if not self._field.any() else up(2 * ising_influence(near))
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Of the blanket in closed form; of anything else exactly through `network()`, which must be small."""
+        """Return the max-influence of `record` on `quilt` for an adversary who knows the records of `known`, in
+        nats.
+
+        For the Markov blanket it is in closed form. For any other quilt it is computed exactly by `network()`, so the
+        model must be small.
+        """
         i = check_record(record, self.n)
         if not known and not self._field.any() and set(quilt) == set(self._graph[i]):
             return self.blanket_influence(i)
         return self.network().influence(i, list(quilt), list(known))
 
     def quilts(self, record: int) -> Iterator[Quilt]:
-        """The blanket and the trivial quilt."""
+        """Return the Markov quilts of `record`: the Markov blanket and the trivial quilt."""
         i = check_record(record, self.n)
         part = self._part_of[i]
         if len(part) > 1:
@@ -145,13 +155,25 @@ class Ising(ListedModel):
         yield Quilt(i, (), _Others(part, i), 0.0, len(part))
 
     def effective_n(self) -> float:
-        """Return rows that the check of a fixed mean question is worth: parts are independent blocks (3.9, row A)."""
+        """Return the effective number of rows for the check of a fixed mean question.
+
+        Parts of the model that have no tie between them count as independent blocks.
+
+        Notes
+        -----
+        3.9, row A.
+        """
         return effective_n_blocks([len(part) for part in self._parts])
 
     def network(self, **options: Any) -> Network:
-        """The same distribution as a `Network`, for exact quilts of any shape; options as in `Network.markov`."""
+        """Return the same distribution as a `Network`, for exact Markov quilts of any shape.
+
+        The options are those of `Network.markov`.
+        """
         if self.n > 10_000:
-            raise GuaranteeUnavailable("only the blanket of a large Ising model has a closed form")
+            raise GuaranteeUnavailable(
+                "the model is large, and only the Markov blanket of a large Ising model has a closed form"
+            )
         names = [str(i) for i in range(self.n)]
         spin = np.array([-1.0, 1.0])
         factors: list[tuple[list[str], Any]] = [

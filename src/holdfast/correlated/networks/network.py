@@ -83,9 +83,9 @@ class NetworkLaw:
         if len(self.parts) > 1 and not independent_parts:
             shown = "; ".join(self._shown(part) for part in self.parts[:3])
             raise InvalidParameter(
-                f"network must be connected, got {len(self.parts)} parts with no edge between them ({shown}"
-                f"{'; ...' if len(self.parts) > 3 else ''}); if records of different parts really are independent, "
-                "say independent_parts=True"
+                f"network must be connected, got {len(self.parts)} parts with no edge between them "
+                f"({shown}{'; ...' if len(self.parts) > 3 else ''}); if records of different parts really are "
+                "independent, give independent_parts=True"
             )
         held: dict[tuple[int, ...], list[Factor]] = {part: [] for part in self.parts}
         for factor in self.factors:
@@ -105,7 +105,8 @@ class NetworkLaw:
                 continue  # only the trivial quilt is used then, which needs no distribution
             if np.isneginf(total):
                 raise InvalidParameter(
-                    f"factors must leave something possible, but around node {self.names[part[0]]} nothing is"
+                    f"factors must leave some combination of values possible, but around node {self.names[part[0]]} "
+                    "none is"
                 )
 
     def record(self, record: Any) -> int:
@@ -113,7 +114,7 @@ class NetworkLaw:
         if isinstance(record, str):
             number = self._node("record", record)
             if number >= self.rows:
-                raise InvalidParameter(f"record must be a row of the database, but {record!r} is hidden")
+                raise InvalidParameter(f"record must be a row of the database, but the node {record!r} is hidden")
             return number
         return check_record(record, self.rows)
 
@@ -202,7 +203,7 @@ def check_cut(
     holdfast.errors.InvalidParameter: quilt must separate record 0 from the remote nodes, but 2 can be reached ...
     """
     if record in quilt:
-        raise InvalidParameter(f"quilt must not hold its own record, which is {record}")
+        raise InvalidParameter(f"quilt must not contain its own record, which is {record}")
     inside = reachable(graph, record, set(quilt)) - {record}
     wrong = inside & set(remote)
     if nearby is not None:
@@ -312,15 +313,19 @@ QUILTS = 256
 
 
 class Network(ListedModel):
-    """A declared joint distribution of discrete records, as a product of tables.
+    """A declared joint distribution of discrete records, given as a product of tables.
 
-    Made by `Network.bayesian` or `Network.markov`. Nodes 0 to `n - 1` are the rows of the database, in the order given;
-    hidden nodes follow. Quilts live in the moral graph. All influences are exact, maximised over everything that an
-    adversary may know nearby. Where that maximum needs tables beyond `cells`, a tree gets Birkhoff's bound, and any
-    other network leaves the quilt out; it never uses a maximum over some sets only.
+    Make one with `Network.bayesian` or `Network.markov`. The nodes 0 to `n - 1` are the rows of the database, in the
+    given order. Hidden nodes follow. Every influence is exact: it is the maximum over everything that an adversary may
+    know nearby. If that maximum needs tables of more than `cells` cells, a tree uses Birkhoff's bound instead, and any
+    other network leaves the Markov quilt out.
 
-    Time: the search tries connected sets by size and stops at the size that cannot win. Each costs
-    `prod(sizes of Q and i) * prod(1 + size)` over the nearby records, plus one elimination of the other nodes.
+    Notes
+    -----
+    Quilts live in the moral graph. The search never uses a maximum over some sets only.
+
+    Time: the search tries connected sets by size and stops at the size that cannot win. Each costs `prod(sizes of Q and
+    i) * prod(1 + size)` over the nearby records, plus one elimination of the other nodes.
 
     Examples
     --------
@@ -359,7 +364,7 @@ class Network(ListedModel):
         cells: int = CELLS,
         most_quilts: int = QUILTS,
     ) -> Network:
-        """Return a directed network: for each node its parents and its conditional table.
+        """Return a directed network (Bayesian network), given the parents and the conditional table of each node.
 
         Parameters
         ----------
@@ -414,7 +419,8 @@ class Network(ListedModel):
         cells: int = CELLS,
         most_quilts: int = QUILTS,
     ) -> Network:
-        """Return an undirected network: the distribution is proportional to a product of non-negative tables.
+        """Return an undirected network (Markov network), whose distribution is proportional to a product of
+        non-negative tables.
 
         Parameters
         ----------
@@ -451,12 +457,12 @@ class Network(ListedModel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The nodes' names by number, records first."""
+        """The names of the nodes by number, the records first."""
         return self._law.names
 
     @property
     def graph(self) -> Graph:
-        """The moral graph; `graph[i]` are the neighbours of node `i`."""
+        """The moral graph of the network. `graph[i]` are the neighbours of node `i`."""
         return self._law.graph
 
     def describe(self) -> str:
@@ -475,7 +481,9 @@ class Network(ListedModel):
         return f"<{self.describe()}>"
 
     def blanket(self, record: Node) -> tuple[int, ...]:
-        """The Markov blanket: parents, children and their other parents; the neighbours of an undirected network.
+        """Return the Markov blanket of a record: its parents, its children and their other parents.
+
+        In an undirected network it is the neighbours of the record.
 
         Examples
         --------
@@ -486,10 +494,10 @@ class Network(ListedModel):
         return tuple(sorted(self.graph[self._law.record(record)]))
 
     def law(self, nodes: Sequence[Node]) -> npt.NDArray[np.float64]:
-        """Return the joint distribution of a few nodes as a table, one axis for each, in the order given."""
+        """Return the joint distribution of a few nodes as a table, with one axis for each node in the given order."""
         wanted = self._law.nodes("nodes", nodes)
         if len(set(wanted)) != len(wanted):
-            raise InvalidParameter("nodes must be different from each other")
+            raise InvalidParameter("nodes must not have the same node twice")
         try:
             logs = marginal(self._law.factors, wanted, self._law.sizes, self._cells).logs
         except TooWide:
@@ -498,19 +506,21 @@ class Network(ListedModel):
         return np.asarray(table / table.sum())
 
     def influence(self, record: Node, quilt: Collection[Node], known: Collection[Node] = ()) -> float:
-        """`I(X_quilt <- X_record | X_known)` in nats, exactly; infinite where a value rules another out.
+        """Return the exact max-influence of `record` on `quilt` for an adversary who knows the records of `known`,
+        in nats.
 
-        The quilt may hold hidden nodes, the known set may not.
+        If one value rules another one out, the result is infinite. The quilt may contain hidden nodes, but `known` may
+        not.
         """
         i = self._law.record(record)
         q, k = set(self._law.nodes("quilt", quilt)), set(self._law.nodes("known", known))
         for name, group in (("quilt", q), ("known", k)):
             if i in group:
-                raise InvalidParameter(f"{name} must not hold the record itself, which is {record}")
+                raise InvalidParameter(f"{name} must not contain the record itself, which is {record}")
         if q & k:
             raise InvalidParameter("quilt and known must have no node in common")
         if any(node >= self.n for node in k):
-            raise InvalidParameter("known must hold records only: nobody knows a hidden node")
+            raise InvalidParameter("known must have records only, because nobody knows a hidden node")
         part = set(self._law.part_of[i])
         try:
             return set_influence(self._law.of(i), self._law.sizes, i, sorted(q & part), sorted(k & part), self._cells)
@@ -518,7 +528,9 @@ class Network(ListedModel):
             raise _too_wide(self._cells) from None
 
     def quilt(self, record: Node, quilt: Collection[Node], remote: Collection[Node] = ()) -> Quilt:
-        """Return a quilt of one's own choice, checked, with its nearby set shrunk and its exact influence.
+        """Return the Markov quilt that you choose, after checking it, with its exact influence.
+
+        The set of nearby records is made as small as possible.
 
         Parameters
         ----------
@@ -536,36 +548,46 @@ class Network(ListedModel):
         return Quilt(i, cut.quilt, cut.nearby, influence, cut.size)
 
     def quilts(self, record: Node) -> Iterator[Quilt]:
-        """All quilts that the search may use, with their influences, by increasing size."""
+        """Return all Markov quilts of `record` that the search may use, with their influences, by increasing size."""
         for cut in self._cuts(self._law.record(record)):
             influence = self._influence(cut) if cut.quilt else 0.0
             if influence is not None:
                 yield Quilt(cut.record, cut.quilt, cut.nearby, influence, cut.size)
 
     def best_quilt(self, record: Node, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt of `record` that maximises `(epsilon - surcharge) / size` among those listed.
+        """Return the Markov quilt of `record` that maximises `(epsilon - surcharge) / size` among those listed.
 
-        Exact among all quilts while the record's component has at most `most_quilts` connected sets around it and
-        every table fits; otherwise more cautious. No sharper surcharge than twice the influence is known off chains.
+        It is the best of all quilts if the record's component has at most `most_quilts` connected sets around it and
+        every table is small enough. Otherwise the result is valid but may be more cautious.
+
+        Notes
+        -----
+        No sharper surcharge than twice the influence is known off chains.
         """
         epsilon = arguments.real("epsilon", epsilon, above=0)
         return best_cut(self._cuts(self._law.record(record)), self._influence, epsilon, surcharge)
 
     def cheapest_quilt(self, record: Node, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the quilt of `record` that minimises `size * epsilon_dp + surcharge`."""
+        """Return the Markov quilt of `record` that minimises `size * epsilon_dp + surcharge`, its Bayesian level."""
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         return cheapest_cut(self._cuts(self._law.record(record)), self._influence, epsilon_dp, surcharge)
 
     def effective_n(self) -> float:
-        """Return rows that the check of a fixed mean question is worth: the parts are independent blocks (3.9, row A).
+        """Return the effective number of rows for the check of a fixed mean question.
 
-        Inside one part nothing is proved for a general network, so a connected one is worth a single row. For the
-        noise route colour the quilts (`colour_quilts`).
+        Parts of the network that have no edge between them count as independent blocks. Inside a part nothing is
+        proved, so a connected network counts as a single row. For noisy answers, colour the quilts with `colour_quilts`
+        instead.
+
+        Notes
+        -----
+        3.9, row A.
         """
         return effective_n_blocks([k for part in self._law.parts if (k := sum(node < self.n for node in part))])
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a certificate must say: zeros that make the blanket of some record infinitely influenced.
+        """Return what a certificate must state: zero probabilities for which a record has infinite influence on its
+        Markov blanket.
 
         Examples
         --------
