@@ -84,7 +84,7 @@ class QuestionRefused(HoldfastError):
 
 
 class GuaranteeUnavailable(HoldfastError):
-    """No theorem covers what was asked for, so no number is given."""
+    """No theorem guarantees what was asked for, so no number is given."""
 
     code = "guarantee-unavailable"
 

@@ -134,7 +134,9 @@ class IndividualFilter(NoCopy, Fixed):
         return {"filter": self.name, "rows": self.rows, "budget": self.budget, "order": self.order}
 
     def secret_state(self) -> dict[str, Any]:
-        """Return the complete state, including the sums of the rows. Keep it with the rows; never serve or log it."""
+        """Return the complete state, including what each row has spent. Keep it as secret as the rows, and never show
+        or log it.
+        """
         return self.to_dict() | {"secret_sums": self._sums.tolist()}
 
     @classmethod

@@ -239,7 +239,7 @@ class Asking(ABC):
     @property
     @abstractmethod
     def dataset(self) -> str:
-        """The name of the sample's ledger."""
+        """The name of the data set in its ledger."""
 
     @abstractmethod
     def _path(self) -> str:
@@ -421,7 +421,9 @@ class Asking(ABC):
             following = page.get("next")
 
     def estimate(self, question: QuestionLike, *, epoch: EpochName = None) -> RemoteEstimate:
-        """Return what a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        """Return what a question would cost, and how wide its interval would be, if it were asked next. Nothing is
+        spent.
+        """
         body = {"question": _plain(question)} | _named(epoch)
         return read_estimate(self._wire.post(f"{self._path()}/estimate", body, safe=True))
 
@@ -436,7 +438,9 @@ class Asking(ABC):
         return read_table(plain, answers)
 
     def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
-        """Return what a statement would cost in all, and how wide its answers would be. Spends nothing."""
+        """Return the total cost that an SQL statement would have, and how wide its intervals would be. Nothing is
+        spent.
+        """
         body: dict[str, Any] = {"statement": statement, "explain": True}
         body |= {} if spend is None else {"spend": spend.to_dict()}
         plain = self._wire.post(f"{self._path()}/sql", body, safe=True)
@@ -594,7 +598,7 @@ class RemoteGuard(Asking):
 
     @property
     def dataset(self) -> str:
-        """The name of the sample's ledger."""
+        """The name of the data set in its ledger."""
         return self._dataset
 
     def _path(self) -> str:

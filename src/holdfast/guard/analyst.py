@@ -68,10 +68,14 @@ class AnalystGuard(Protocol):
         """
 
     def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
-        """Answer a question in SQL: it becomes questions of the guard's own kinds, asked together."""
+        """Answer an SQL statement. The statement is translated into questions of the guard's own kinds, which are asked
+        together.
+        """
 
     def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
-        """Return what a statement would cost in all, and how wide its answers would be. Spends nothing."""
+        """Return the total cost that an SQL statement would have, and how wide its intervals would be. Nothing is
+        spent.
+        """
 
     def practice(self, variant: int = 0) -> AnalystGuard:
         """Return a guard with the same schema and policy but made-up rows, on which questions can be tried at no cost.

@@ -288,7 +288,7 @@ class Guard:
         key: str | None = None,
         epoch: EpochName = None,
     ) -> GuardedAnswer:
-        """Answer one question.
+        """Answer one question. The ledger records the question, its cost and its answer.
 
         Parameters
         ----------
@@ -734,7 +734,7 @@ class LocalAnalystGuard:
 
     @property
     def dataset(self) -> str:
-        """The name of the sample's ledger."""
+        """The name of the data set in its ledger."""
         return self.guard.dataset
 
     @property

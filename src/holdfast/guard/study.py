@@ -172,7 +172,7 @@ class Study:
 
     @classmethod
     def from_text(cls, text: str, form: str = "TOML", schema: Schema | None = None, n: int | None = None) -> Study:
-        """Read a study from TOML or JSON."""
+        """Read a study from a text in TOML or JSON."""
         try:
             plain = tomllib.loads(text) if form == "TOML" else json.loads(text)
         except (tomllib.TOMLDecodeError, json.JSONDecodeError, RecursionError) as error:

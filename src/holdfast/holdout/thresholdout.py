@@ -458,7 +458,7 @@ class ThresholdRules:
 
     @cached_property
     def on_grid(self) -> ScalesOnGrid:
-        """Grid, sensitivity and noise scales in whole steps."""
+        """The grid on which noise is drawn, and the sensitivity and the noise scales in whole steps of this grid."""
         slack = Fraction(0)
         if self.sensitivity is None:  # two sums of neighbouring rows may each be rounded
             slack = 2 * Fraction(Summary(self.n, self.low, self.high, 0, 0, False).slack)
@@ -487,7 +487,7 @@ class ThresholdRules:
 
     @cached_property
     def certified(self) -> bool:
-        """Whether the parameters satisfy the theorem behind the claim."""
+        """Whether the parameters satisfy the conditions of the theorem that guarantees the claim."""
         return self.claim is not None and self.claim.holds(self)
 
     @cached_property
@@ -649,7 +649,7 @@ class ThresholdView:
 
     @property
     def certified(self) -> bool:
-        """Whether the parameters satisfy the theorem behind the claim."""
+        """Whether the parameters satisfy the conditions of the theorem that guarantees the claim."""
         return self._rules.certified
 
     @property

@@ -154,7 +154,7 @@ class SparseRun(OneOwner):
 
     @property
     def asked(self) -> int:
-        """Questions answered so far."""
+        """The number of questions that were answered so far."""
         return self._asked
 
     @property
@@ -257,7 +257,7 @@ class SparseRun(OneOwner):
                 self._secret = None
 
     def secret_state(self) -> dict[str, Any]:
-        """Return the run as plain data, the noisy threshold among it. Store it as a secret and never serve it.
+        """Return the run as plain data. It contains the noisy threshold, so store it as a secret and never show it.
 
         Whoever resumes from it must do so once: two runs from one state answer twice what was paid for. A forked child
         gets none.

@@ -65,7 +65,7 @@ _SIGNS = {
 
 @named_extras()
 def parse(text: str) -> tree.Node:
-    """Return the tree of an expression.
+    """Return the tree of an expression that is given as a text.
 
     Parameters
     ----------

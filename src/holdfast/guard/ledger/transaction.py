@@ -98,7 +98,7 @@ class View:
         self._source.expect(keys, questions)
 
     def account(self, name: str) -> dict[str, Any] | None:
-        """Return the state of an account, or None if it was never put."""
+        """Return the state of an account of the ledger, or None if the account was never set."""
         text = self.account_text(name)
         return None if text is None else _read(text)
 
@@ -112,7 +112,7 @@ class View:
         return self._source.account(name)
 
     def secret(self, name: str) -> dict[str, Any] | None:
-        """Return the state of a secret, or None if it was never put. It is never exported."""
+        """Return the state of a secret, or None if the secret was never set. Secrets are never exported."""
         for layer in self._layers:
             if name in layer.secrets:
                 return _read(layer.secrets[name][1])
