@@ -158,7 +158,7 @@ def test_what_cannot_be_compared_is_shown_where_a_guard_is_made() -> None:
             with Visitor(url, live.steward_token) as visitor:
                 page = visitor.get("/guards/new").text
                 assert "1 guarded data set" in page
-                assert "opened by an earlier version" in page
+                assert "written by an earlier version" in page
                 assert "numbered (300 rows, its row key is a running number)" in page
             with again.client() as steward:
                 new = made(steward, "new", sample["id"]).json()

@@ -70,7 +70,8 @@ _ROWS = typer.Option(
     [],
     "--rows",
     metavar="FILE",
-    help="With a ledger and --epoch all: the file with the rows of one more epoch; may be repeated.",
+    help="The file with the rows of another epoch, needed with a ledger and --epoch all. May be repeated, once for "
+    "each epoch.",
 )
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 _VERBOSE = typer.Option(

@@ -36,7 +36,8 @@ def all_pairs(
     other: str = typer.Option(
         None,
         "--other",
-        help="Count missing and undeclared values in this category, in each column that declares it. In all other "
+        help="The category that missing and undeclared values are put into, in each column that declares it. In all "
+        "other "
         "columns such values are refused.",
     ),
     rho: float = typer.Option(

@@ -225,7 +225,7 @@ class DependenceModel(Protocol):
         """Return the Laplace scale for a query that changes by at most `sensitivity` when one record is replaced."""
 
     def effective_n(self) -> float:
-        """Return the effective number of independent rows for the check of a fixed mean question."""
+        """Return the effective number of independent rows for checking a guess of one mean, chosen in advance."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the declaration as plain data, for certificates."""
@@ -267,7 +267,7 @@ class QuiltModel(ABC):
 
     @abstractmethod
     def effective_n(self) -> float:
-        """Return the effective number of independent rows for the check of a fixed mean question."""
+        """Return the effective number of independent rows for checking a guess of one mean, chosen in advance."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

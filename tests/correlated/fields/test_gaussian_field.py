@@ -189,7 +189,7 @@ def test_chains_of_any_sign_are_exact_at_any_length():
 
 
 def test_strong_ties_of_mixed_sign_are_refused():
-    with pytest.raises(GuaranteeUnavailable, match="ties of both signs"):
+    with pytest.raises(GuaranteeUnavailable, match="positive and negative couplings"):
         GaussianField.autoregressive(100, [0.5, 0.2, -0.1]).worst_shift()
 
 

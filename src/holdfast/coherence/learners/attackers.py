@@ -214,7 +214,8 @@ class Given:
     def __call__(self, report: Any) -> Predictor:
         """The predictor that the report gives for this lens."""
         raise InvalidParameter(
-            "predictions that were given belong to the rows of the data, so there are none for other rows"
+            "this attack uses the predictions that you gave, and they cover only the rows of the data; for other rows, "
+            "give a learner that can predict"
         )
 
     def __repr__(self) -> str:

@@ -165,7 +165,8 @@ class Blocks(ListedModel):
         return self.worst_quilt(epsilon)
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for the check of a fixed mean question: `n^2 / sum k^2`, for blocks of
+        """Return the effective number of rows for checking a guess of one mean, chosen in advance: `n^2 / sum k^2`,
+        for blocks of
         `k` rows.
         """
         return effective_n_blocks(self._sizes.tolist())

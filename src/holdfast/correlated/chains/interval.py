@@ -240,7 +240,8 @@ class IntervalChain(QuiltModel):
         return self._quilt(self._worst(NoiseAt(arguments.real("epsilon", epsilon, above=0)), "one"))
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for the check of a fixed mean question. It holds for every chain of
+        """Return the effective number of rows for checking a guess of one mean, chosen in advance. It holds for every
+        chain of
         the class.
         """
         deltas = [

@@ -357,7 +357,7 @@ class MarkovChain(ChainModel):
         return worst_of(records, optimum, prices, lambda record: self._search(record, price, charge), ceiling)
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for the check of a fixed mean question.
+        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
 
         Either the state of the chain must be the complete row, or the question must use only columns that form this
         chain.
@@ -564,7 +564,7 @@ class InhomogeneousChain(ChainModel):
         return float(price((a + b - 1).astype(np.float64), w)[0])
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for the check of a fixed mean question.
+        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
 
         Notes
         -----

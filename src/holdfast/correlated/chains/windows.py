@@ -440,7 +440,7 @@ class OrderChain(WindowModel):
         return () if math.isfinite(self._diameter) else (ZEROS,)
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for the check of a fixed mean question.
+        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
 
         Notes
         -----
@@ -611,7 +611,8 @@ class HiddenChain(WindowModel):
         return () if math.isfinite(self._step) and math.isfinite(self._reading) else (ZEROS,)
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for the check of a fixed mean question, which is that of the hidden
+        """Return the effective number of rows for checking a guess of one mean, chosen in advance, which is that of
+        the hidden
         chain.
 
         Notes

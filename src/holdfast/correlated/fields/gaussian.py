@@ -218,7 +218,7 @@ class GaussianField:
         return float(w @ self._precision.solve(w) / (w**2 @ self._precision.inverse_diagonal))
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for the check of a fixed mean question.
+        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
 
         For a stationary first-order autoregression it is `n (1 - |phi|)/(1 + |phi|)`. Parts of the field that are
         independent of each other count as blocks. For anything else nothing is proved, and an error is raised.

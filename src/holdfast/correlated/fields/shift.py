@@ -310,9 +310,10 @@ def _bounded(matrix: Any, weights: Array, scales: Array, reach: Array, nodes: np
         dominating = Precision(2 * diagonal - abs(matrix))
     except InvalidParameter:
         raise GuaranteeUnavailable(
-            f"a part of {len(nodes)} records has ties of both signs, which is too many for an exact result: only up "
-            f"to {ENUMERATED} records can be tried with every set of known records, and the ties are too strong for "
-            "the bound; split the records into independent blocks, or declare weaker ties"
+            f"a part of {len(nodes)} records has positive and negative couplings. An exact result goes through every "
+            f"set of records that an attacker may know, which is possible for up to {ENUMERATED} records, and the "
+            "bound for more records needs weaker couplings. Split the records into independent blocks, or declare "
+            "weaker couplings"
         ) from None
     value = dominating.solve(np.abs(weights)) / dominating.inverse_diagonal[:, None]
     total = reach * (value @ (1.0 / scales))

@@ -155,7 +155,7 @@ class Ising(ListedModel):
         yield Quilt(i, (), _Others(part, i), 0.0, len(part))
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for the check of a fixed mean question.
+        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
 
         Parts of the model that have no tie between them count as independent blocks.
 

@@ -573,7 +573,7 @@ class Network(ListedModel):
         return cheapest_cut(self._cuts(self._law.record(record)), self._influence, epsilon_dp, surcharge)
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for the check of a fixed mean question.
+        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
 
         Parts of the network that have no edge between them count as independent blocks. Inside a part nothing is
         proved, so a connected network counts as a single row. For noisy answers, colour the quilts with `colour_quilts`

@@ -157,14 +157,14 @@ class FixedSum:
 
 @dataclass(frozen=True)
 class PowerSum:
-    """The sum over all rows of a power of a clipped value, or of the difference of two clipped values, counted in whole
-    steps of 2**-30.
+    """The sum over all rows of a power of `x`, counted in whole steps of 2**-30.
 
-    Let `q` be the number of steps that a row adds to the `FixedSum` of its value. The row's value, scaled to [0, 1], is
-    `x = q/2**30`. With a second `FixedSum` it is `x = (q - q2 + 2**30)/2**31`, which is 1/2 if the two values agree. A
-    row adds `floor(x**power * 2**30)`, where the power is a product of `x` from left to right and each operation is one
-    in double precision. So a sum over up to 2**32 rows is exact in 64 bits, in any order. The value of each row is
-    rounded down by less than one step plus a floating-point rounding error.
+    `x` is a clipped value scaled to [0, 1]: `x = q/2**30`, where `q` is the number of steps that the row adds to the
+    `FixedSum` of the value. With a second `FixedSum`, `x` is the difference of the two values scaled to [0, 1], `(q -
+    q2 + 2**30)/2**31`, which is 1/2 if they agree. A row adds `floor(x**power * 2**30)`. The power is computed by
+    multiplying `x` by itself from left to right in double precision. So a sum over up to 2**32 rows is exact in 64
+    bits, in any order. The value of each row is rounded down by less than one step plus a floating-point rounding
+    error.
 
     Parameters
     ----------

@@ -612,8 +612,8 @@ Expression = Annotated[
     str | Mapping[str, Any],
     ExpressionInput(
         label="About each row",
-        help="A row expression, such as income or age < 30. A condition counts as 1 in rows where it is true and as "
-        "0 in other rows.",
+        help="A row expression: a number such as `income`, or a condition such as `age < 30`. A condition counts as 1 "
+        "in rows where it is true and as 0 in other rows.",
         argument=True,
     ),
 ]

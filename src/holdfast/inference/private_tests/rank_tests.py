@@ -51,8 +51,8 @@ def kolmogorov_smirnov(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether two samples come from the same distribution, with power against any other pair of
-    distributions.
+    """Test privately whether two samples come from the same distribution. The test has power
+    whenever the two distributions differ, in whatever way.
 
     The statistic is `T = max_t |n2 #{x <= t} - n1 #{y <= t}|` plus integer noise, where `n1` and `n2` are the sizes of
     the samples. Ties are broken by chance. The level is exact.

@@ -257,7 +257,7 @@ def _share_or_count(name: str, size: Any, rows: int) -> float | int:
     try:
         return arguments.probability(name, size)
     except InvalidParameter as error:
-        raise InvalidParameter(f"{error}; a whole number of type int counts rows") from None
+        raise InvalidParameter(f"{error}; to give a number of rows, use an int, such as 200 and not 200.0") from None
 
 
 class PlanElsewhere:
