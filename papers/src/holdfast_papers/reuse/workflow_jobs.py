@@ -139,17 +139,17 @@ def grid_jobs(right: Right, n: int, splits: int, seed: int) -> list[Job]:
 def grid_limits(right: Right, n: int, splits: int, seed: int) -> list[Job]:
     """The winner's half-width of a fixed grid if each split of the level over both limits were free, after the rows.
 
-    A final fixes the split before the rows, half and half. The best split of each winner is not valid, and no fixed one
-    is better.
+    A final fixes the split before the rows, by rows, candidates and level. The best split of each winner is not valid.
+    All of the level is split, as if the loss of the choice needed none.
     """
     found = Collector()
     for split in range(splits):
         order = np.random.default_rng([seed, n, split]).permutation(right.shape[1])
         best = right[np.argmax(right[:, order[:n]].sum(axis=1)), order[:n]]
-        ones, level, widths = int(best.sum()), 0.9 * BETA, []
+        ones, widths = int(best.sum()), []
         for part in np.linspace(0.1, 0.9, 33):
-            lower = clopper_pearson(ones, n, math.log(level * part / len(right)), "lower").low
-            widths.append((clopper_pearson(ones, n, math.log(level * (1 - part)), "upper").high - lower) / 2)
+            lower = clopper_pearson(ones, n, math.log(BETA * part / len(right)), "lower").low
+            widths.append((clopper_pearson(ones, n, math.log(BETA * (1 - part)), "upper").high - lower) / 2)
         found.add(ANY_SPLIT, min(widths), one_question(best, BETA / len(right)))
     return found.jobs()
 

@@ -8,19 +8,22 @@ except with a probability of at most
     u(p_b) + l(p_b) + (m - 1) max(l(p): p <= p_b).
 
 How the level is divided between the two may therefore depend on `p`: any division will do for which this is at most the
-level at every `p_b`, as one where the part for lower limits does not fall in `p`. It is fixed before the rows:
+level at every `p_b`, as one where the part for lower limits does not fall in `p`. It is fixed before the rows (derived;
+no paper has it):
 
 - *far from 1* the lower limit has about half of the level, divided by `m`, and the upper limit has the rest undivided;
-- *near 1* there is nothing to gain above, and lower limits need everything: there Blaker's intervals at the level
-  divided by `m` are used, which are Bonferroni's;
-- *in between* the part for lower limits rises from one half to three quarters.
+- *near 1* there is less to gain above, since upper limits end at 1, and lower limits need more. Bonferroni has Blaker's
+  intervals at the level divided by `m` there, and the lower ones of these use three fifths to three quarters of it
+  where upper limits are near 1, the rest being the tail on the other side. So this much is enough to be no wider, and
+  what is left, undivided, shortens every interval that ends below the lower limit of the largest count.
 
-Near and far are counted in expected failures, `n (1 - p)`. What the choice may have lost has a level of its own where
-the upper limit is far from 1. Where it is near, the loss is at most the length of the interval, since `b` is below its
-upper limit too, and nothing is spent on it there.
+How much it is goes by the rows, the candidates and the level. The smallest part that is wider than Bonferroni at none
+of the largest counts is looked for, before any row is read. Near and far are counted in expected failures, `n (1 - p)`.
+Where no part will do, as for two candidates or a handful on few rows, all near 1 is Bonferroni's, and the level is
+divided further down.
 
-For two candidates, and for few rows (below 60, or 300 divided by the number of candidates), there is little to gain:
-all is near, unless the loss is claimed on 300 rows or more; then all within 60 expected failures is.
+What the choice may have lost has a level of its own where the upper limit is far from 1. Where it is near, the loss is
+at most the length of the interval, since `b` is below its upper limit too, and nothing is spent on it there.
 """
 
 from __future__ import annotations
@@ -28,20 +31,26 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from holdfast.bounds.numerics.binomial import log_at_least, log_at_most
 from holdfast.bounds.numerics.exact import down, up
-from holdfast.bounds.one_question.means import blaker
+from holdfast.bounds.one_question.means import Limits, blaker
 
 LARGEST = math.log(0.1)
 """For larger levels the tails that are compared here need not fall as they should."""
-_FEW_ROWS, _ROWS_OF_ALL = 60, 300
-_NEAR, _NO_LOSS, _FEW_NEAR = 3.0, 28.0, 60.0
-"""Expected failures beyond `ln(m / level)` up to which all is near, and up to which the loss has no level."""
-_PARTS = ((3.0, 0.74), (9.0, 0.68), (20.0, 0.66), (45.0, 0.63), (90.0, 0.5))
-_FEW_PARTS = ((60.0, 0.62), (260.0, 0.5))
-"""Expected failures beyond `ln(m / level)` and the part of the level for lower limits; the second where there is little
-to gain."""
+_NO_LOSS = 28.0
+"""Expected failures beyond `ln(m / level)` up to which the loss has no level."""
+_PARTS = tuple(0.5 + 0.02 * step for step in range(18))
+"""The parts of the level for lower limits near 1 that are tried."""
+_SLOWLY, _FAST = ((20.0, 0.66), (45.0, 0.63), (90.0, 0.5)), ((25.0, 0.5),)
+"""How such a part falls: expected failures beyond `ln(m / level)`, and the most that it is from there on. Some short
+lists need the second."""
+_COMPARED = 12
+"""Counts with up to so many failures beyond twice `ln(m / level)` are compared with Bonferroni's interval."""
+_FEW, _OF_TWO = 450, ((60.0, 0.62), (260.0, 0.5))
+"""Where no part will do: values, rows times candidates, below which all is Bonferroni's; and how the part falls for two
+candidates. Others have the first of the falls above, and all is Bonferroni's where that has not begun."""
 
 
 @dataclass(frozen=True)
@@ -72,93 +81,128 @@ def winner_limits(ones: int, n: int, count: int, log_part: float, log_loss: floa
     ...     each = blaker(850, 1000, math.log(0.05 / candidates))
     ...     print(candidates, round((ours.high - ours.low) / (each.high - each.low), 2))
     1 1.0
-    2 1.0
+    2 0.96
     60 0.82
     """
-    whole = max(log_part, log_loss) + math.log1p(math.exp(-abs(log_part - log_loss)))
-    each = blaker(ones, n, whole - math.log(count))
-    claimed = log_loss > -math.inf
-    few = count == 2 or n * count < _ROWS_OF_ALL or n < _FEW_ROWS
-    if count == 1 or (few and (not claimed or n < _ROWS_OF_ALL)):
-        return WinnerLimits(each.low, each.high, True)
+    division = _division(n, count, log_part, log_loss)
+    if division is None:
+        low, high = blaker(ones, n, _sum(log_part, log_loss) - math.log(count))
+        return WinnerLimits(low, high, True)
+    low, high = division.limits(ones)
+    return WinnerLimits(low, high, log_loss > -math.inf and high > division.no_loss)
+
+
+@lru_cache(maxsize=256)
+def _division(n: int, count: int, log_part: float, log_loss: float) -> _Division | None:
+    """How the level is divided; None where all is Bonferroni's."""
+    if count == 1:
+        return None
+    whole, claimed = _sum(log_part, log_loss), log_loss > -math.inf
     from_edge = math.log(count) - whole
-    far = from_edge + (_FEW_NEAR if few else _NEAR)
-    no_loss = from_edge + (_FEW_NEAR if few else _NO_LOSS)
-    division = _Division(ones, n, count, log_part, whole, from_edge, no_loss if claimed else -math.inf, few)
-    edge = 1 - far / n
-    if edge <= 0:
-        return WinnerLimits(each.low, each.high, True)
-    low, high = division.lower(edge), division.upper(edge)
-    low = max(edge, each.low) if low is None else low
-    high = each.high if each.high > edge or high is None else high
-    return WinnerLimits(low, max(low, high), claimed and high > 1 - no_loss / n)
+    given = n, count, log_part, whole, from_edge
+    no_loss = max(0.0, 1 - (from_edge + _NO_LOSS) / n) if claimed else 0.0
+    least = max(0, n - int(2 * from_edge) - _COMPARED)
+    widths = {ones: _length(blaker(ones, n, whole - math.log(count))) for ones in range(n, least - 1, -1)}
+    for falls, part in itertools.product((_SLOWLY, _FAST), _PARTS):
+        points = ((0.0, part), *((failures, min(part, most)) for failures, most in falls))
+        division = _Division(*given, no_loss, 1.0, points)
+        if all(_length(division.limits(ones)) <= width * (1 + 1e-6) for ones, width in widths.items()):
+            return division
+    points = _OF_TWO if count == 2 else _SLOWLY
+    edge = 1 - (from_edge + points[0][0]) / n
+    if n * count < _FEW or edge <= 0:
+        return None
+    return _Division(*given, min(edge, no_loss) if count > 2 else edge if claimed else 0.0, edge, points)
+
+
+def _sum(log_part: float, log_loss: float) -> float:
+    """`ln` of the level for both."""
+    return max(log_part, log_loss) + math.log1p(math.exp(-abs(log_part - log_loss)))
+
+
+def _length(limits: Limits) -> float:
+    return limits.high - limits.low
 
 
 @dataclass(frozen=True)
 class _Division:
-    """How the level is divided where all is not near, and the limits that follow."""
+    """How the level is divided, and the limits that follow.
 
-    ones: int
+    Below the `edge` lower limits have the parts of `points`, and upper limits the rest; the loss has its level below
+    `no_loss`. Between the edge and 1 all is Bonferroni's.
+    """
+
     n: int
     count: int
     log_part: float
     whole: float
     from_edge: float
     no_loss: float
-    few: bool
+    edge: float
+    points: tuple[tuple[float, float], ...]
 
     def parts(self, p: float, loss: bool) -> tuple[float, float]:
         """`ln` of what a lower limit and the upper limit may fail with at `p`; `loss` where that has its level."""
-        failures = self.n * (1 - p) - self.from_edge
-        part = _between(failures, _FEW_PARTS) if self.few else min(_between(failures, _PARTS), 1 - 1 / self.count)
-        level = self.log_part if loss else self.whole
-        left = 1 - part
+        part = _between(self.n * (1 - p) - self.from_edge, self.points)
+        level, left = self.whole, 1 - part
         if loss and self.whole - self.log_part < -math.log(0.8):  # a small loss is taken from the upper limit alone
-            level, left = self.whole, math.exp(self.log_part - self.whole) - part
+            left = math.exp(self.log_part - self.whole) - part
+        elif loss:
+            level = self.log_part
         return level + math.log(part) - math.log(self.count), level + math.log(left)
 
-    def pieces(self, edge: float) -> list[tuple[float, float, bool]]:
-        """Stretches of `p` below the edge on which the parts change without a jump."""
-        turns = {0.0, edge, 1 - self.no_loss / self.n if self.no_loss > -math.inf else edge}
-        parts = _FEW_PARTS if self.few else _PARTS
-        turns |= {1 - (self.from_edge + failures) / self.n for failures, _ in parts}
-        ends = sorted(p for p in turns if 0 <= p <= edge)
-        whole = 1 - self.no_loss / self.n if self.no_loss > -math.inf else 0.0
-        return [(a, b, (a + b) / 2 < whole) for a, b in itertools.pairwise(ends) if b > a]
+    @cached_property
+    def pieces(self) -> list[tuple[float, float, bool]]:
+        """Stretches of `p` below the edge on which the parts do not jump, and whether the loss has its level there."""
+        turns = {0.0, self.edge, self.no_loss}
+        turns |= {1 - (self.from_edge + failures) / self.n for failures, _ in self.points}
+        ends = sorted(p for p in turns if 0 <= p <= self.edge)
+        return [(a, b, b <= self.no_loss) for a, b in itertools.pairwise(ends) if b > a]
 
-    def lower(self, edge: float) -> float | None:
+    def limits(self, ones: int) -> Limits:
+        """The interval where the largest count is this one; beyond the edge it is Bonferroni's."""
+        low, high = self.lower(ones), self.upper(ones)
+        if self.edge < 1:
+            each = blaker(ones, self.n, self.whole - math.log(self.count))
+            low = max(self.edge, each.low) if low is None else low
+            high = each.high if each.high > self.edge or high is None else high
+        assert low is not None
+        assert high is not None
+        return Limits(low, max(low, high))
+
+    def lower(self, ones: int) -> float | None:
         """The smallest `p` that the lower tail does not leave out; None where it leaves out all below the edge."""
-        if self.ones == 0:
+        if ones == 0:
             return 0.0
-        for a, b, loss in self.pieces(edge):
-            if self._low_out(b, loss):
+        for a, b, loss in self.pieces:
+            if self._low_out(ones, b, loss):
                 continue
             while b - a > 1e-15 and (middle := (a + b) / 2) not in (a, b):
-                a, b = (middle, b) if self._low_out(middle, loss) else (a, middle)
+                a, b = (middle, b) if self._low_out(ones, middle, loss) else (a, middle)
             return max(0.0, down(a, 4))
         return None
 
-    def upper(self, edge: float) -> float | None:
+    def upper(self, ones: int) -> float | None:
         """The largest `p` below the edge that the upper tail does not leave out; None where it leaves out all."""
-        for a, b, loss in reversed(self.pieces(edge)):
-            if self._high_out(a, loss):
+        for a, b, loss in reversed(self.pieces):
+            if self._high_out(ones, a, loss):
                 continue
-            if not self._high_out(b, loss):
+            if not self._high_out(ones, b, loss):
                 return b
             while b - a > 1e-15 and (middle := (a + b) / 2) not in (a, b):
-                a, b = (a, middle) if self._high_out(middle, loss) else (middle, b)
+                a, b = (a, middle) if self._high_out(ones, middle, loss) else (middle, b)
             return min(1.0, up(b, 4))
         return None
 
-    def _low_out(self, p: float, loss: bool) -> bool:
-        if self.n * p >= self.ones:  # where the tail is above every part
+    def _low_out(self, ones: int, p: float, loss: bool) -> bool:
+        if self.n * p >= ones:  # where the tail is above every part
             return False
-        return p <= 0 or log_at_least(self.ones, self.n, p)[0] <= self.parts(p, loss)[0] - 1e-9
+        return p <= 0 or log_at_least(ones, self.n, p)[0] <= self.parts(p, loss)[0] - 1e-9
 
-    def _high_out(self, p: float, loss: bool) -> bool:
-        if self.n * p <= self.ones:
+    def _high_out(self, ones: int, p: float, loss: bool) -> bool:
+        if self.n * p <= ones:
             return False
-        return p > 0 and log_at_most(self.ones, self.n, p)[0] <= self.parts(p, loss)[1] - 1e-9
+        return p >= 1 or log_at_most(ones, self.n, p)[0] <= self.parts(p, loss)[1] - 1e-9
 
 
 def _between(failures: float, parts: tuple[tuple[float, float], ...]) -> float:
