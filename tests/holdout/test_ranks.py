@@ -386,6 +386,33 @@ def test_wrong_ways_to_rank_are_found_out():
     assert false_claims(EQUAL, "weights from the tested rows", seed=12) > too_many()
 
 
+@pytest.mark.parametrize("how", ["even", "by the rows that differ"])
+def test_how_many_rows_differ_says_who_won(how):
+    """Wrong on purpose: weights from the numbers of tested rows on which two differ, which one pair's test may know.
+
+    Five times two equal models and a third one that is right wherever they differ. It differs from the second where the
+    first has won, so that the three numbers together tell the winner, and the largest lead.
+    """
+    rng, wrong = np.random.default_rng(13), 0
+    pairs = [(3 * group, 3 * group + 1) for group in range(5)]
+    for _ in range(RUNS):
+        columns = np.empty((15, 120))
+        for i, j in pairs:
+            differ, first = rng.random((2, 120)) < [[0.3], [0.5]]
+            columns[i], columns[j] = np.where(differ, first, 1), np.where(differ, ~first, 1)
+            columns[j + 1] = 1
+        finalists = Finalists.of_columns(columns, 0.0, 1.0, True)
+        assert finalists.wins is not None
+        differ = finalists.wins + finalists.wins.T
+        weights = np.ones((15, 15))
+        if how != "even":
+            i, j = max(pairs, key=lambda pair: abs(differ[pair[0], pair[1] + 1] - differ[pair[1], pair[1] + 1]))
+            weights[(i, j) if differ[j, j + 1] > differ[i, j + 1] else (j, i)] = 1e6
+        claims = rank(sign_p_values(finalists.wins), math.log(LEVEL), Forecast(weights, weights - weights.T)).better
+        wrong += any((i, j) in claims or (j, i) in claims for i, j in pairs)
+    assert (wrong > too_many()) == (how != "even")
+
+
 def test_names():
     ranges, better = names_of(Ranks(frozenset({(0, 1)}), 2), ["x", "y"])
     assert ranges == {"x": (1, 1), "y": (2, 2)}

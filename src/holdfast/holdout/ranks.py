@@ -6,6 +6,8 @@ rejected ones by transitivity is rejected with them; and again, until nothing is
 that were fixed in advance, whatever the dependence of the tests (Holm 1979): the first true hypothesis that is rejected
 by its own p-value was compared with at most `level * weight / (weight of all true hypotheses)`; the chance that some
 true one has a p-value so small is at most the level; and a claim that follows from true claims is true.
+Nothing of the tested rows may enter the weights. A sign test may take the number of rows on which its two differ as
+given, but not those of other pairs: they can tell who won, as with a third one that is right wherever the two differ.
 
 Not all hypotheses that are left can be true at once: if i is better than j, no third one is equal to both. So "the
 weight of all that are not yet rejected" may be replaced by any bound of the weight that can be true where the claims
