@@ -23,6 +23,7 @@ from holdfast_papers.reuse.workflow_jobs import (
     checks_jobs,
     contest_jobs,
     contest_limits,
+    contest_rows,
     grid_jobs,
     grid_limits,
     pair_jobs,
@@ -169,17 +170,21 @@ def test_validation_compares_lines_and_sees_one_that_is_behind(jobs: list[Job], 
     found = dict.fromkeys(("first data", "other splits", "other data", "further data"), jobs)
     some = grid_limits(grid, SIZES[0], 1, 3)
     some += [job for reserve in workflows.RESERVES for job in contest_limits(CONTEST, reserve, CONTESTS, 3)]
+    some += [job for reserve in workflows.RESERVES for job in contest_rows(CONTEST, reserve, CONTESTS, 3)]
     limits = dict.fromkeys(("first data", "further data"), some)
     outcome = workflow_validation.outcome(found, limits, quick=False)
     assert outcome.passed
     # What is not to be had is better than what is: fewer pairs are ours, and no intervals that are noticeably shorter.
-    assert [row["behind"] for row in outcome.tables[1].rows] == [0.0] * 5
+    assert [row["behind"] for row in outcome.tables[1].rows] == [0.0] * 7
     judged = {row["line"]: row["ratio"] for row in outcome.tables[0].rows}
     for row in outcome.tables[1].rows:
         better = (
             row["ratio"] < 1.005 * judged[row["line"]] if "grid" in row["line"] else row["ratio"] > judged[row["line"]]
         )
         assert better, row
+    for row in outcome.tables[2].rows:  # a fifth more pairs take more than a fifth more rows
+        assert 1.15 < row["ratio"] < 809 / 404
+        assert row["behind"] == 0.0
     worse = [
         Job(job.name, tuple(1.06 * x for x in job.ours), job.beside, job.valid) if "winner's" in job.name else job
         for job in jobs

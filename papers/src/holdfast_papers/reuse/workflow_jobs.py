@@ -33,8 +33,13 @@ GUESS_ROWS = (1000, 3000)
 FALSE = "claims that are false"
 """How a job is called that counts these: there is none."""
 ORACLE, MID_P = "weights from the true gaps", "mid p-values, which are not valid"
+PART_OF_LEVEL = 200
+SAME_LEVEL = f"each pair at a {PART_OF_LEVEL}th of the level, which is not valid"
 ANY_SPLIT = "the split of the level that is best for each winner, chosen after the rows"
 """What is not to be had, and shows how much a method could gain at most."""
+AS_MANY = "rows that Bonferroni would need for as many pairs"
+MORE_APART = (0.6, 0.7, 0.8, 0.9)
+"""Parts of a contest's rows that are kept apart to count the pairs that Bonferroni separates with more of them."""
 Rows = NDArray[np.intp]
 
 
@@ -316,7 +321,8 @@ def contest_limits(shape: Shape, reserve: float, splits: int, seed: int) -> list
     """How many pairs the finals of `contest_jobs` would separate with more than anybody has, next to Bonferroni.
 
     With weights from the true gaps, in place of those that explored rows suggest. And with mid p-values, which leave
-    out half of the probability of the observed count and are not valid: a sharper test would be about as small.
+    out half of the probability of the observed count and are not valid: a sharper test would be about as small. And
+    with one level for each pair, as if there were 200 in all: about what those at the edge have where much is claimed.
     """
     found = Collector()
     for _, sides, played in _contests(shape, reserve, splits, seed):
@@ -331,7 +337,33 @@ def contest_limits(shape: Shape, reserve: float, splits: int, seed: int) -> list
         found.add(ORACLE, rank(p, level, known).separated, apart, larger=True)
         usual = forecast_from(pair_statistics(explored.astype(np.float64)), n, explored.shape[1], level)
         found.add(MID_P, rank(_mid_p_values(wins, p), level, usual).separated, apart, larger=True)
+        found.add(SAME_LEVEL, int((p <= level - math.log(PART_OF_LEVEL)).sum()), apart, larger=True)
     return found.jobs()
+
+
+def contest_rows(shape: Shape, reserve: float, splits: int, seed: int) -> list[Job]:
+    """How many rows Bonferroni would need kept apart for as many pairs as the finals of `contest_jobs` separate.
+
+    Its pairs are counted with more and more rows kept apart, where teams climb on the fewer that are left. In between
+    lies a straight line. Pairs are not alike in two contests, since few are near the edge in one and many in another.
+    Rows are.
+    """
+    ours: list[int] = []
+    rows: list[int] = []
+    pairs: list[float] = []
+    for part in (reserve, *(more for more in MORE_APART if more > reserve)):
+        apart: list[int] = []
+        kept = 0
+        for holdout, sides, played in _contests(shape, part, splits, seed):
+            kept = int((sides == 1).sum())
+            apart.append(by_bonferroni(played.right[:, sides == 1]))
+            if part == reserve:
+                better = holdout.final(_named(played.right, np.arange(shape.rows)), claims="ranks").better
+                assert better is not None
+                ours.append(len(better))
+        rows.append(kept)
+        pairs.append(fmean(apart))
+    return [Job(AS_MANY, (float(np.interp(fmean(ours), pairs, rows)),), (float(rows[0]),), larger=True)]
 
 
 def _mid_p_values(wins: NDArray[np.int64], logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -384,6 +416,7 @@ __all__ = [
     "checks_jobs",
     "contest_jobs",
     "contest_limits",
+    "contest_rows",
     "grid_jobs",
     "grid_limits",
     "pair_jobs",
