@@ -77,6 +77,8 @@ def test_sqlite_says_what_the_others_say(tmp_path: Path) -> None:
     with hf.data.table(sqlite(tmp_path / "a.sqlite", made), table="people", schema=SCHEMA) as sample:
         reference = hf.data.table(kept.arrow(made), schema=SCHEMA)
         assert (sample.engine, sample.n, sample.schema) == ("sqlite", 300, reference.schema)
+        assert sample.quick
+        assert not sample.reopens
         assert sample.fingerprint() == reference.fingerprint()
         assert sample.identity().column_digests == reference.identity().column_digests
         agree(sample, reference, Random(2), 60)

@@ -14,6 +14,8 @@ import pytest
 from holdfast.data import Sample, Schema, table
 from holdfast.data.engines import polars_sample
 from holdfast.data.engines.polars_sample import PolarsSample
+from holdfast.data.expressions import expression
+from holdfast.data.restricted import Restricted
 from holdfast.data.sample import Sums
 from holdfast.data.statistics import Statistic, of_rows
 from holdfast.data.statistics.request import Pass
@@ -130,6 +132,17 @@ def test_numbers_and_truth_values_of_few_rows_are_added_up_as_arrays(monkeypatch
     sample = table(kept.arrow(HELD))
     assert [tuple(sample.measure([asked])[0]) for asked in ASKED] == meant()
     assert len(collected) >= len(ASKED)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "polars", "duckdb"])
+def test_a_sample_says_how_its_rows_are_read(engine: Any, tmp_path: Path) -> None:
+    held = kept.arrays(HELD) if engine == "numpy" else kept.parquet(tmp_path / "a.parquet", HELD)
+    sample = table(held, engine=engine)
+    assert sample.quick
+    assert sample.reopens == (engine != "numpy")
+    part = Restricted(sample, expression("1 = 1", SCHEMA).node, sample.n, "key", "salt", (0, 1))
+    assert (part.quick, part.reopens) == (sample.quick, sample.reopens)
+    assert not Sample.quick, "an engine that says nothing is paid for before it reads"
 
 
 def test_two_hundred_questions_on_postgres(postgres_url: str) -> None:

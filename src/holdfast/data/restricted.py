@@ -137,6 +137,7 @@ class Restricted(Sample):
         self._sample, self._condition, self._reserves = sample, condition, reserves
         self._buckets = _Buckets(key, salt, *buckets)
         self.engine, self.at_once = sample.engine, sample.at_once
+        self.quick, self.reopens = sample.quick, sample.reopens
 
     @property
     def reserves(self) -> tuple[Sample, ...]:

@@ -95,6 +95,10 @@ class Sample(NoCopy, ABC):
     engine: str = ""
     at_once: int = 100
     """Plans in one pass over the rows."""
+    quick: bool = False
+    """Whether a pass usually takes so little time that nothing need be paid for before it."""
+    reopens: bool = False
+    """Whether rows that went away come back only by opening the sample again, as those of a file do."""
     place: str | None = None
     """The file that the rows were read from, where the command line opened it: a ledger remembers it as a secret."""
 

@@ -148,6 +148,11 @@ class Guard:
         return self._rows.sample.engine
 
     @property
+    def reopens(self) -> bool:
+        """Whether rows that went away come back only where the sample is opened again, as those of a file do."""
+        return self._rows.sample.reopens
+
+    @property
     def ledger(self) -> Ledger:
         """The ledger: the chained record of all questions and answers of this guard."""
         return self._ledger

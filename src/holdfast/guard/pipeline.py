@@ -77,7 +77,6 @@ _CHECKED_AT_ONCE = 16
 _SLOW_SECONDS = 0.25
 _SHOWS_NOTHING = "shows_nothing"
 """What an entry says of a submission or a choice that was taken for a final and that showed nothing of the rows."""
-_QUICK_ENGINES = ("numpy", "polars", "duckdb", "sqlite")
 _REFUSALS = (BudgetExhausted, GuaranteeUnavailable, InvalidParameter, LedgerConflict, QuestionRefused)
 
 
@@ -214,7 +213,7 @@ class Rows:
     @property
     def slow(self) -> bool:
         """Whether reading takes so long that questions are prepaid: a crash meanwhile should not repeat it unpaid."""
-        return self.sample.engine not in _QUICK_ENGINES or self._seconds > self.slow_seconds
+        return not self.sample.quick or self._seconds > self.slow_seconds
 
     def check(self, request: BoundRequest) -> None:
         """Refuse, before anything is paid, what these rows or their engine cannot be asked."""

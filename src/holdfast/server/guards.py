@@ -36,7 +36,6 @@ from holdfast.server.scheduling import Coalescer, FreeWork
 
 # --- Guards -----------------------------------------------------------------------------------------------------------
 
-_FILES = ("polars", "duckdb")
 _PAUSE, _LONGEST_PAUSE = 0.5, 60.0
 """Seconds until rows that are out of reach are looked for again: as long as looking took, and again, within these."""
 
@@ -298,7 +297,7 @@ class Guards:
         of them. One that was opened since stays. A database connects again by itself, and reading all of its rows once
         more would cost too much.
         """
-        if failed.engine in _FILES:
+        if failed.reopens:
             with self._mutex:
                 if self._open.get(identity) is failed:
                     del self._open[identity]

@@ -64,6 +64,7 @@ class DuckDBSample(Sample):
     """
 
     engine = "duckdb"
+    quick = reopens = True
     at_once = 100
     """Measured (`python -m benchmarks engines`): fewer read the columns more often, and from 128 on it is slower."""
 

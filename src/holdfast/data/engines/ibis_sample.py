@@ -43,6 +43,8 @@ _SQLITE_TYPES: Mapping[RawType, str] = {
     "date": "{0} is not null and (typeof({0}) <> 'text' or length({0}) <> 10 or date({0}, '+0 days') is not {0})",
 }
 """What a value of a column of SQLite must not be, which may hold anything."""
+_EMBEDDED = ("duckdb", "sqlite")
+"""Databases that work in this process."""
 
 
 class IbisSample(Sample):
@@ -67,6 +69,7 @@ class IbisSample(Sample):
     ) -> None:
         super().__init__(statements.schema, n, row_key, memory, known)
         self.engine = statements.dialect
+        self.quick = statements.dialect in _EMBEDDED
         self._link, self._statements, self._probed = link, statements, probed
         self._watch = Watch(statements, n)
 

@@ -25,6 +25,7 @@ class NumPySample(Sample):
     """A copy of one-dimensional arrays, one a column: the sample stays as it was opened whatever the owner does."""
 
     engine = "numpy"
+    quick = True
 
     def __init__(self, columns: Mapping[str, NDArray[Any]], schema: Schema, n: int, row_key: str | None = None) -> None:
         super().__init__(schema, n, row_key)

@@ -57,6 +57,7 @@ class PolarsSample(Sample):
     """Rows behind a polars frame. Files are streamed, so that they may exceed memory; small CSV files are held."""
 
     engine = "polars"
+    quick = reopens = True
     at_once = 200
 
     def __init__(
