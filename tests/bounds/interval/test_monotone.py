@@ -122,3 +122,20 @@ def test_crossings_with_splitting() -> None:
     assert interval.best(100_000, 10, 0.05).method == "interval.sign-comparison"
     assert interval.best(100_000, 10, 0.05, "laplace").method == "interval.splitting"
     assert interval.best(100_000, 5000, 0.05, "laplace").method == "interval.jung"
+
+
+@pytest.mark.parametrize("beta", [1e-100, 1e-12, 0.05])
+def test_the_width_of_a_plan_keeps_what_was_asked_for(beta: float) -> None:
+    plan = interval.required_n(50, 0.1, beta)
+    assert plan.width is not None
+    assert plan.width.half_width <= 0.1
+
+
+def test_no_schedule_is_searched_where_none_can_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    def searched(*_: Any) -> Any:
+        raise AssertionError("a schedule was searched")
+
+    monkeypatch.setitem(METHODS, "sign-comparison", searched)
+    assert interval.required_n(10**18, 0.1, 0.05).method == "interval.scheduled"
+    assert interval.required_n(1, 0.1, 0.05).method == "interval.splitting"
+    assert interval.max_questions(10**18, 0.1, 0.05).capped

@@ -106,11 +106,18 @@ def _plain_noise(n: int, questions: int, beta: float) -> list[Width]:
 
 def _or_signs(smallest: Width, n: int, questions: int, beta: float, rows: RowLaw) -> Width:
     """The smaller of a width and Theorem D's; the sign comparison is searched only where it can win."""
-    # a schedule that nobody tuned is some hundredths above the best one; where it is far off, no search can win
-    if sign_estimate(n, questions, beta, rows) > 1.5 * smallest.half_width:
+    if _signs_lose(n, questions, beta, rows, smallest.half_width):
         return smallest
     signs = sign_comparison if rows == "identical" else sign_comparison_independent
     return min(smallest, signs(n, questions, beta), key=lambda width: width.half_width)
+
+
+def _signs_lose(n: int, questions: int, beta: float, rows: RowLaw, half_width: float) -> bool:
+    """Whether no search for a sign comparison's schedule can reach this half-width.
+
+    A schedule that nobody tuned is some hundredths above the best one; here it is far above.
+    """
+    return sign_estimate(n, questions, beta, rows) > 1.5 * half_width
 
 
 # --- Planning ---------------------------------------------------------------------------------------------------------
@@ -235,7 +242,8 @@ def max_questions(
     """
     method = _under(rows, method)
     width = _width_of(method, rows)
-    width(n, 1, beta, noise)  # refuses a noise that the method does not take
+    if noise != "gaussian":
+        width(n, 1, beta, noise)  # refuses a noise that the method does not take
     questions = _most(n, half_width, beta, method, noise, rows)
     return Plan(questions, width(n, questions, beta, noise) if questions > 0 else None, capped=questions == LIMIT)
 
@@ -264,8 +272,10 @@ def _most(n: int, half_width: float, beta: float, method: Method, noise: Noise, 
     if method == "best" and noise == "gaussian":
         few = _most(n, half_width, beta, "splitting", "gaussian")
         few = few if rows == "identical" else min(few, 1)
-        signs = _max_signs(n, half_width, beta, _under(rows, "sign-comparison"))
-        return max(few, _max_scheduled(n, half_width, beta), signs)
+        few = max(few, _max_scheduled(n, half_width, beta))
+        if few == LIMIT or _signs_lose(n, max(few, 1), beta, rows, half_width):
+            return few
+        return max(few, _max_signs(n, half_width, beta, _under(rows, "sign-comparison")))
 
     at = _arguments(method, beta, noise, rows)
     try:
@@ -320,7 +330,8 @@ def required_n(
     """
     method = _under(rows, method)
     k, width = questions, _width_of(method, rows)
-    width(max(k, 2), k, beta, noise)  # refuses a noise that the method does not take
+    if noise != "gaussian":
+        width(max(k, 2), k, beta, noise)  # refuses a noise that the method does not take
     least: int
     if method == "posterior-shift":
         least = posterior_shift_rows(k, half_width, beta)
@@ -331,11 +342,11 @@ def required_n(
     elif method in _SIGNS:
         least = _signs_rows(k, half_width, beta, method)
     elif method == "best" and noise == "gaussian":
-        least = min(
-            _signs_rows(k, half_width, beta, _under(rows, "sign-comparison")), scheduled_rows(k, half_width, beta)
-        )
+        least = scheduled_rows(k, half_width, beta)
         if rows == "identical" or k == 1:
             least = min(least, _splitting_rows(k, half_width, beta))
+        if not _signs_lose(least, k, beta, rows, half_width):
+            least = min(least, _signs_rows(k, half_width, beta, _under(rows, "sign-comparison")))
     else:
         near = max(1, min(LIMIT, math.ceil(3 * math.sqrt(k) / half_width**2)))
         at = _arguments(method, beta, noise, rows)
