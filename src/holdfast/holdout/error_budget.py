@@ -2,7 +2,9 @@
 
 One object for everything that is answered without noise on the same rows: checks, claims, comparisons, searches,
 boards, p-values and finals. A question may use `beta * spending * Q(h)`, where `Q(h)` is the prior weight of everything
-that was shown before it (Theorem E, `bounds.holdout.error_allocation`). Messages that could have been predicted cost
+that was shown before it. Theorem E, its proof and the weights of single messages are in
+`bounds/holdout/error_allocation.py`; this module adds up a run: it knows the plan, what was shown and which share comes
+next. Messages that could have been predicted cost
 next to nothing; surprising ones make later intervals wider. Everything here is public: a function of the plan and of
 what was shown.
 """

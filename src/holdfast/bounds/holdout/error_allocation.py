@@ -16,6 +16,9 @@ its procedure fails" lies inside "the procedure of this fixed question fails at 
 
 where a path that the sub-probability `Q` leaves early simply ends. QED. (docs/error-budget.md has the conditions.)
 
+This module is the theorem: numbers in, numbers out. `holdout/error_budget.py` is what uses it in a run: it remembers
+what was shown and says which share the next question may use.
+
 The priors of this module are sequential: the weight of the next message is known from `h`. So they are right at every
 moment at which a run may stop.
 """

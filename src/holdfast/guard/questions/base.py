@@ -277,6 +277,17 @@ class Question(ABC):
     - `example`: a question of this kind, which the documentation and the tests use;
     - `place`: its position in lists of kinds, the lowest number first.
 
+    Most kinds leave the rest as it is. `needs_board`, `needs_contest`, `under_means`, `steward_may` and `added_later`
+    say under which policies a kind may be asked: a new one sets `added_later`, so that policies of ledgers that exist
+    go on without it, and `under_means` where one noisy mean answers it. `ends_run` and `is_final` say what it ends or
+    spends, and `slow_estimate` that an estimate takes a while. Methods that a kind may have besides:
+
+    - `asked_again`: the question made from its stored form, for reveals; `as_earlier`: the question that the same words
+      were in versions that read them otherwise, so that a retry finds its stored answer;
+    - `with_noise` and `without_noise`: the question in the other form, for plans that compare both;
+    - `alternatives`: other questions that may be admitted where this one is refused, each with what it is called;
+    - `question_words`, `answer_words`, `effect_words`: its sentences; `axis`: the range that its interval is drawn on.
+
     Examples
     --------
     >>> from holdfast.guard import mean
