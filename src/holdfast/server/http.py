@@ -101,8 +101,8 @@ def retry_after(seconds: float) -> dict[str, str]:
     return {"Retry-After": str(max(1, math.ceil(seconds)))}
 
 
-def problem_of(error: HoldfastError) -> Problem:
-    """Return the problem that one of the library's errors is.
+def problem_of(error: Problem | HoldfastError) -> Problem:
+    """Return the problem that one of the library's errors is; a problem as it is.
 
     Examples
     --------
@@ -114,6 +114,8 @@ def problem_of(error: HoldfastError) -> Problem:
     >>> problem_of(NotInstalled("psycopg is not installed: `pip install 'holdfast[postgres]'`")).code
     'sample-unavailable'
     """
+    if isinstance(error, Problem):
+        return error
     # What a server needs itself is installed, and models are asked about before.
     code = "sample-unavailable" if isinstance(error, NotInstalled) else error.code
     if code not in CODES:

@@ -97,7 +97,7 @@ class RequestId:
             status = status or _HUNG_UP
         except Exception as error:
             if isinstance(error, (Problem, HoldfastError)):
-                problem = error if isinstance(error, Problem) else problem_of(error)
+                problem = problem_of(error)
             else:
                 problem = Problem("internal-error", UNFORESEEN)
                 observability.say("unforeseen", logging.ERROR, request_id=number, **observability.where(error))

@@ -204,7 +204,7 @@ async def submit(request: Request, guard: str) -> Response:
         async with at_multiples(server.settings.answer_grid):
             answer = await server.work(scored, server, guard, caller, question, key)
     except (Problem, HoldfastError) as error:
-        problem = error if isinstance(error, Problem) else problem_of(error)
+        problem = problem_of(error)
         if problem.code == "not-found":
             raise
         return await _page(request, guard, caller, fields, problem)
@@ -246,7 +246,7 @@ async def hold_final(request: Request, guard: str) -> Response:
         question = ContestFinal(fields["board"], fields["default"] or "best", phase)  # type: ignore[arg-type]
         await server.work(ask_all, server.guards, guard, caller, [question], None)
     except (Problem, HoldfastError) as error:
-        problem = error if isinstance(error, Problem) else problem_of(error)
+        problem = problem_of(error)
         if problem.code == "not-found":
             raise
         return await _page(request, guard, caller, fields, problem, "The final was not held.")
@@ -295,7 +295,7 @@ async def choose(request: Request, guard: str) -> Response:
         question = Choose(fields["board"], entries)
         await server.work(ask_all, server.guards, guard, caller, [question], None)
     except (Problem, HoldfastError) as error:
-        problem = error if isinstance(error, Problem) else problem_of(error)
+        problem = problem_of(error)
         if problem.code == "not-found":
             raise
         return await _page(request, guard, caller, fields, problem, "Not chosen.")

@@ -14,10 +14,10 @@ from holdfast.guard.scoring import ladder
 from holdfast.guard.state import GuardState
 from holdfast.server import shapes
 from holdfast.server.auth.tokens import Caller
-from holdfast.server.http import Problem, StrictJSON, problem_of
+from holdfast.server.http import Problem, StrictJSON
 from holdfast.server.pages import pictures, policy_form, words
 from holdfast.server.pages.asking import analyst_page
-from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
+from holdfast.server.pages.rendering import field, form_of, go, member, noted, page_router, show, steward
 from holdfast.server.pages.welcome import standing_of
 from holdfast.server.state import Server, server_of
 from holdfast.server.views import described, entry_for, verified
@@ -158,9 +158,7 @@ async def _page(
 ) -> Response:
     server = server_of(request)
     before = request.query_params.get("before", "")
-    problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
-    if problem is not None:
-        request.state.code = problem.code
+    problem = noted(request, error)
 
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)

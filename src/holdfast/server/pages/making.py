@@ -12,10 +12,10 @@ from holdfast.data.schema import Schema
 from holdfast.errors import HoldfastError
 from holdfast.guard.opening import not_comparable
 from holdfast.guard.study import StudyPlan, plan_study
-from holdfast.server.http import Problem, problem_of
+from holdfast.server.http import Problem
 from holdfast.server.pages import policy_form
 from holdfast.server.pages.boards import METRICS
-from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
+from holdfast.server.pages.rendering import field, form_of, go, noted, page_router, show, steward
 from holdfast.server.pages.samples import name_of
 from holdfast.server.state import Server, server_of
 
@@ -85,9 +85,7 @@ async def _page(
     planned: StudyPlan | None = None,
 ) -> Response:
     server = server_of(request)
-    problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
-    if problem is not None:
-        request.state.code = problem.code
+    problem = noted(request, error)
     free, lacking = await server.work(_free_samples, server), await server.work(not_comparable, server.store)
     filled = {"name": "", "sample": free[0]["id"] if free else "", "allow_overlap": ""} | dict(fields)
     compared = await _compared(server, filled)

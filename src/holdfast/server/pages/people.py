@@ -12,7 +12,7 @@ from holdfast.server.auth.session import require_same_site, sessions_of, set_coo
 from holdfast.server.auth.tokens import TOKEN, Caller
 from holdfast.server.http import Problem, problem_of
 from holdfast.server.pages.policy_form import number_of
-from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, visitor
+from holdfast.server.pages.rendering import field, form_of, go, member, noted, page_router, show, visitor
 from holdfast.server.pages.samples import name_of
 from holdfast.server.records import now
 from holdfast.server.routes.invitations import joined, link_of
@@ -74,7 +74,7 @@ async def join(request: Request) -> Response:
         token, whose, guard = await joined(request, fields["invitation"], name)
         policy = (await server.work(server.guards.chain, guard)).look(GuardState.of).policy
     except (Problem, HoldfastError) as error:
-        problem = error if isinstance(error, Problem) else problem_of(error)
+        problem = problem_of(error)
         request.state.code = problem.code
         page = show(request, "join.html", problem.status, fields=fields, problem=problem)
         page.headers.update(problem.headers)
@@ -102,9 +102,7 @@ async def _page(
     link: str | None = None,
 ) -> Response:
     server = server_of(request)
-    problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
-    if problem is not None:
-        request.state.code = problem.code
+    problem = noted(request, error)
 
     def work() -> dict[str, Any]:
         listed = server.invitations.listed(guard, caller)  # refuses who does not reach the guard

@@ -183,9 +183,18 @@ def problem_page(request: Request, problem: Problem) -> Response:
     return page
 
 
+def noted(request: Request, error: Problem | HoldfastError | None) -> Problem | None:
+    """Return what a page has to say of an error, with its code in the log; None where there was none."""
+    if error is None:
+        return None
+    problem = problem_of(error)
+    request.state.code = problem.code
+    return problem
+
+
 def refused(request: Request, error: Problem | HoldfastError) -> Response:
     """Return an error as a page; a visitor who needs a token is sent to sign in."""
-    problem = error if isinstance(error, Problem) else problem_of(error)
+    problem = problem_of(error)
     request.state.code = problem.code
     if problem.code == "unauthenticated" and request.method == "GET":
         return go(f"/sign-in?next={quote(request.url.path)}")

@@ -9,8 +9,8 @@ from starlette.datastructures import UploadFile
 
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.server.auth.tokens import Caller
-from holdfast.server.http import Problem, problem_of, too_large
-from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
+from holdfast.server.http import Problem, too_large
+from holdfast.server.pages.rendering import field, form_of, go, member, noted, page_router, show, steward
 from holdfast.server.pages.samples import name_of
 from holdfast.server.pages.words import OUTCOMES
 from holdfast.server.reports import MEDIA_TYPE
@@ -95,9 +95,7 @@ async def change(request: Request, report: str, act: str) -> Response:
 
 async def _list(request: Request, caller: Caller, error: Problem | HoldfastError | None = None) -> Response:
     server = server_of(request)
-    problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
-    if problem is not None:
-        request.state.code = problem.code
+    problem = noted(request, error)
     return show(
         request,
         "reports.html",

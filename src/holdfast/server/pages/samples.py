@@ -11,8 +11,8 @@ from starlette.datastructures import UploadFile
 
 from holdfast.errors import HoldfastError, InvalidParameter, SampleUnavailable
 from holdfast.server import shapes
-from holdfast.server.http import Problem, problem_of
-from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
+from holdfast.server.http import Problem
+from holdfast.server.pages.rendering import field, form_of, go, noted, page_router, show, steward
 from holdfast.server.state import Server, server_of
 
 router = page_router()
@@ -129,9 +129,7 @@ async def _page(request: Request, error: Problem | HoldfastError | None = None) 
     server = server_of(request)
     listed = await server.work(server.samples.list)
     guarded = {row["sample"] for row in await server.work(server.guards.rows)}
-    problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
-    if problem is not None:
-        request.state.code = problem.code
+    problem = noted(request, error)
     return show(
         request,
         "samples.html",

@@ -10,8 +10,8 @@ from fastapi import Request, Response
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.server.auth.oidc.settings import PREFIX
 from holdfast.server.auth.tokens import Caller
-from holdfast.server.http import Problem, problem_of
-from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
+from holdfast.server.http import Problem
+from holdfast.server.pages.rendering import field, form_of, go, noted, page_router, show, steward
 from holdfast.server.pages.samples import name_of
 from holdfast.server.records import now
 from holdfast.server.state import Server, server_of
@@ -81,9 +81,7 @@ async def _page(
     request: Request, caller: Caller, error: Problem | HoldfastError | None = None, made: tuple[str, str] | None = None
 ) -> Response:
     server = server_of(request)
-    problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
-    if problem is not None:
-        request.state.code = problem.code
+    problem = noted(request, error)
     guards = {row["id"]: row["name"] for row in await server.work(server.guards.rows) if caller.reaches(row["id"])}
     listed = await server.work(server.tokens.list, caller)
     moment = now()

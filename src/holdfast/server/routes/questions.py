@@ -210,7 +210,7 @@ async def _lines(
             async with at_multiples(server.settings.answer_grid):
                 (answer,) = await server.asking.ask_all(guard, caller, [question], key, body.epoch or "latest")
         except (HoldfastError, Problem) as error:
-            problem = error if isinstance(error, Problem) else problem_of(error)
+            problem = problem_of(error)
             yield _line({"event": "refused", "index": i, "problem": problem.to_dict(number)})
             if problem.status >= 500:  # the rows or the ledger are out of reach: the rest would fare no better
                 break
