@@ -27,7 +27,7 @@ from holdfast.guard.pipeline import (
     state_of,
 )
 from holdfast.guard.policy import Policy
-from holdfast.guard.questions.base import Bound, Question, Situation
+from holdfast.guard.questions.base import BoundQuestion, Question, Situation
 from holdfast.guard.questions.final import Final
 from holdfast.guard.state import Account, Accounts, GuardState, Progress, read_account
 from holdfast.holdout.error_budget import Price
@@ -207,7 +207,7 @@ def estimate(view: View, request: BoundRequest) -> Estimate:
     return Estimate(bound.cost, width, True, False, "", left, least, test, within, price, advice)
 
 
-def _failure_price(bound: Bound, situation: Situation) -> Price | None:
+def _failure_price(bound: BoundQuestion, situation: Situation) -> Price | None:
     message = bound.near_failure(situation)
     if message is None:
         return None
@@ -270,7 +270,11 @@ def next_kinds(kinds: Sequence[str] | None, answers: str) -> list[str]:
 
 
 def next_widths(
-    policy: Policy, schema: Schema, n: int, situation: Callable[[Bound], Situation], kinds: Sequence[str] | None = None
+    policy: Policy,
+    schema: Schema,
+    n: int,
+    situation: Callable[[BoundQuestion], Situation],
+    kinds: Sequence[str] | None = None,
 ) -> dict[str, float]:
     """Return the half-width of the next check and the next noisy mean, of a condition that half of the rows meet.
 

@@ -58,7 +58,7 @@ from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.ledger.seats import take_seat
 from holdfast.guard.ledger.transaction import Keys, Questions, Transaction, View
 from holdfast.guard.policy import PRIVATE, Policy
-from holdfast.guard.questions.base import Bound, Hidden, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Hidden, Question, Settled, Situation
 from holdfast.guard.questions.reveal import exact_name
 from holdfast.guard.scoring import ladder
 from holdfast.guard.state import FORMAT, Accounts, GuardState, PooledState, Progress, read_account
@@ -106,7 +106,7 @@ class BoundRequest:
     `followers` are the ledgers of the later epochs, for a question about all of them.
     """
 
-    bound: Bound
+    bound: BoundQuestion
     analyst: str
     key: str | None = None
     overrides: int = 0
@@ -496,7 +496,7 @@ def _warm(view: View, batch: Batch) -> None:
     accounts = Accounts.of(view, state.policy, leaders[0].bound.analyst)
     warmed: set[object] = set()
 
-    def step(bound: Bound, prepared: Any) -> None:
+    def step(bound: BoundQuestion, prepared: Any) -> None:
         checkpoint()
         bound.warm(situation_of(state, accounts), prepared)
 
@@ -509,7 +509,7 @@ def _warm(view: View, batch: Batch) -> None:
         # Most kinds need the allocation alone, which questions of one cost share for a while.
         late = item.prepared is not None
         cell: object = item
-        if type(bound).warm is Bound.warm:
+        if type(bound).warm is BoundQuestion.warm:
             cell = bound.cost, item.bound.owner, round(8 * math.log2(accounts.whole.progress.answered + 1))
         if cell not in warmed and (bound.warms_late or not late):
             warmed.add(cell)
@@ -776,7 +776,7 @@ def admit(view: View, state: GuardState, request: BoundRequest, before: Accounts
 def admit_somehow(
     view: View, state: GuardState, request: BoundRequest, before: Accounts | None = None
 ) -> tuple[BoundRequest, Accounts]:
-    """Admit a question, or what takes its place where there is no room to show anything (`Bound.without_score`).
+    """Admit a question, or where there is no room to show anything what takes its place (its `without_score`).
 
     Whether there is room is public: it depends on the policy and on what was shown before.
     """

@@ -26,7 +26,7 @@ from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.columns import check_declared, declared_columns
 from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.policy import Policy
-from holdfast.guard.questions.base import Bound, Question, Situation
+from holdfast.guard.questions.base import BoundQuestion, Question, Situation
 from holdfast.guard.questions.expressions import spelled
 from holdfast.guard.questions.noisy import count_interval, unit_interval
 from holdfast.guard.questions.planned import answers_of
@@ -576,7 +576,7 @@ class _Scene:
         how += ", for values spread evenly" if shown is None and likely is not None else ""
         return StudyWidth(one.words, one.count, how, shown, end, relative)
 
-    def _exact(self, bound: Bound, plain: Mapping[str, Any], shown: float | None) -> float | None:
+    def _exact(self, bound: BoundQuestion, plain: Mapping[str, Any], shown: float | None) -> float | None:
         """The exact interval that `close` shows: the least tolerance that a guess could pass with."""
         least = bound.least_tolerance(self.situation)
         if least is not None or shown is None:

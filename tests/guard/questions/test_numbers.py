@@ -17,7 +17,7 @@ from holdfast.bounds.one_question.means import kl
 from holdfast.guard import Guard, Policy, check, claim, close, compare, final
 from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions import Situation
-from holdfast.guard.questions.base import Bound, Question
+from holdfast.guard.questions.base import BoundQuestion, Question
 from holdfast.guard.state import Progress
 from tests.guard.questions.ends import opened as opened_on
 
@@ -113,7 +113,7 @@ def situation(n: int) -> Situation:
     return Situation(GuardBudget(n, POLICY), Progress())
 
 
-def bound_of(question: Question, n: int) -> Bound:
+def bound_of(question: Question, n: int) -> BoundQuestion:
     schema = hf.data.table({name: values[:20] for name, values in ROWS.items()}, engine="numpy").schema
     return question.bind(schema, n, POLICY)
 

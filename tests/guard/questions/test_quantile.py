@@ -23,7 +23,7 @@ from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard import Guard, Policy
 from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions import quantile as module
-from holdfast.guard.questions.base import Bound, Situation
+from holdfast.guard.questions.base import BoundQuestion, Situation
 from holdfast.guard.questions.quantile import Quantile, QuantileCheck, ranks
 from holdfast.guard.state import Progress
 from holdfast.noise.entropy import Seeded
@@ -37,7 +37,7 @@ def most_misses(runs: int, share: float) -> float:
     return runs * share + math.sqrt(runs * math.log(1e6) / 2)
 
 
-def counted(bound: Bound, values: np.ndarray[Any, Any], missing: int = 0) -> list[tuple[int, ...]]:
+def counted(bound: BoundQuestion, values: np.ndarray[Any, Any], missing: int = 0) -> list[tuple[int, ...]]:
     """What the data package measures for this question on these values."""
     (statistic,) = bound.statistics
     below = np.searchsorted(np.sort(values), statistic.thresholds, side="right")  # type: ignore[attr-defined]
@@ -230,7 +230,7 @@ def test_an_adaptive_analyst_finds_no_interval_that_misses(wrong: bool, monkeypa
 
 
 def covered(
-    bound: Bound, policy: Policy, draw: Callable[[], np.ndarray[Any, Any]], n: int, truth: float
+    bound: BoundQuestion, policy: Policy, draw: Callable[[], np.ndarray[Any, Any]], n: int, truth: float
 ) -> tuple[int, int]:
     """How many of 400 private answers to fresh samples miss the truth, and how many the median of their rows."""
     budget, source, misses, of_rows = GuardBudget(n, policy), Seeded(3), 0, 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from holdfast.guard.questions.base import Bound, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Question, Settled, Situation
 from holdfast.guard.questions.fields import documented
 
 for _module in pkgutil.iter_modules(__path__):
@@ -17,4 +17,4 @@ for _module in pkgutil.iter_modules(__path__):
 for _kind in Question.kinds().values():
     _kind.__doc__ = documented(_kind)
 
-__all__ = ["Bound", "Question", "Settled", "Situation"]
+__all__ = ["BoundQuestion", "Question", "Settled", "Situation"]

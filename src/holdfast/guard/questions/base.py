@@ -1,8 +1,8 @@
 """What every kind of question is: declared fields, a bound form with a price and a statistic, an answer, and words.
 
-A kind is one file of this package: a frozen dataclass below `Question`, and the `Bound` that its `bind` makes. Every
-module of the package is loaded with it, and defining the class registers the kind, so a new file is all that a new kind
-takes (docs/extend.md).
+A kind is one file of this package: a frozen dataclass below `Question`, and the `BoundQuestion` that its `bind` makes.
+Every module of the package is loaded with it, and defining the class registers the kind, so a new file is all that a
+new kind takes (docs/extend.md).
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Settled:
     secret: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
-class Bound(ABC):
+class BoundQuestion(ABC):
     """A question checked against a sample's schema and a policy, ready to be priced and answered."""
 
     question: Mapping[str, Any]
@@ -187,7 +187,7 @@ class Bound(ABC):
         """Return what a test could show, before it is asked; None for all other kinds. Public."""
         return None
 
-    def without_score(self) -> Bound | None:
+    def without_score(self) -> BoundQuestion | None:
         """Return the question that takes its place where there is no room to show anything; None for most kinds.
 
         A submission to a contest is one: it still takes part in the final.
@@ -201,16 +201,16 @@ class Bound(ABC):
         """
         situation.budget.log_share(situation.course, situation.spent)
 
-    def over(self, epochs: int) -> Bound:
+    def over(self, epochs: int) -> BoundQuestion:
         """Return the question about all epochs of a guard: another one than that about one of them."""
         self.question = {**self.question, "epochs": epochs}
         return self
 
-    def phases(self) -> Sequence[Bound]:
+    def phases(self) -> Sequence[BoundQuestion]:
         """Return the question in each phase that it can be about; most kinds know no phases."""
         return (self,)
 
-    def by(self, analyst: str) -> Bound:
+    def by(self, analyst: str) -> BoundQuestion:
         """Return the question as this analyst asks it; the same for most kinds, whoever asks."""
         return self
 
@@ -221,7 +221,7 @@ class Bound(ABC):
         """The exact value and interval of the question at its share; None where its columns do not say. Secret."""
         return None
 
-    def by_range(self) -> Bound:
+    def by_range(self) -> BoundQuestion:
         """Return the question as versions decided it that knew the sums of numbers alone; most kinds know no others."""
         return self
 
@@ -377,7 +377,7 @@ class Question(ABC):
         return {"kind": self.kind} | {k: v.to_dict() if isinstance(v, Cost) else v for k, v in values.items()}
 
     @abstractmethod
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against a schema and a policy. No row of the data is read."""
 
     @classmethod

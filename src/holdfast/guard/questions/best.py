@@ -11,8 +11,8 @@ from holdfast.core import arguments
 from holdfast.core.checkpoint import checkpoint
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, spelled
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import BoundExpression, spelled
 from holdfast.guard.questions.fields import CandidatesInput, ChoiceInput, Default, FlagInput, GuessesInput, High, Low
 from holdfast.guard.questions.noiseless import shown
 from holdfast.guard.questions.words import number
@@ -28,7 +28,7 @@ MOST_CANDIDATES = 1000
 
 def candidate_rows(
     question: Question, schema: Schema, policy: Policy, least: int, most: int = MOST_CANDIDATES, *, mixed: bool = False
-) -> dict[str, Spelled]:
+) -> dict[str, BoundExpression]:
     """The expressions of a question's candidates, checked: labels, and one range for all of them.
 
     `mixed` allows conditions next to numbers in [0, 1].
@@ -41,7 +41,7 @@ def candidate_rows(
         )
     if not all(isinstance(label, str) and 0 < len(label) <= 200 and label.isprintable() for label in candidates):
         raise InvalidParameter("candidates must have printable labels of at most 200 characters")
-    rows: dict[str, Spelled] = {}
+    rows: dict[str, BoundExpression] = {}
     for label, one in candidates.items():
         checkpoint()
         rows[label] = spelled(one, schema, *given, ratios=False, columns=policy.columns)
@@ -128,7 +128,7 @@ class Best(Question):
     high: High = None
     default: Default = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema."""
         rows = candidate_rows(self, schema, policy, 2)
         guesses = self.guesses or {}
@@ -184,12 +184,12 @@ class Best(Question):
         return f"“{answer['value']}” is best on the rows. {stands}: it is between {number(low)} and {number(high)}."
 
 
-class BestOf(Bound):
+class BestOf(BoundQuestion):
     """The label of the candidate with the best exact sum; the first of equals."""
 
     counts = False
 
-    def __init__(self, rows: Mapping[str, Spelled], guesses: Mapping[str, float], smaller: bool) -> None:
+    def __init__(self, rows: Mapping[str, BoundExpression], guesses: Mapping[str, float], smaller: bool) -> None:
         self.cost = None
         self.question = {
             "kind": "best",
@@ -227,7 +227,9 @@ class BestWithValue(BestOf):
 
     counts = True
 
-    def __init__(self, rows: Mapping[str, Spelled], guesses: Mapping[str, float], smaller: bool, n: int) -> None:
+    def __init__(
+        self, rows: Mapping[str, BoundExpression], guesses: Mapping[str, float], smaller: bool, n: int
+    ) -> None:
         super().__init__(rows, guesses, smaller)
         self.question = {**self.question, "show": "value"}
         self._rows, self._guesses = tuple(rows.values()), [guesses[label] for label in rows]

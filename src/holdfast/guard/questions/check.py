@@ -14,8 +14,8 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict
 from holdfast.guard.ledger.transaction import View
-from holdfast.guard.questions.base import Bound, Hidden, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, noisy_mean_of, rows_of
+from holdfast.guard.questions.base import BoundQuestion, Hidden, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import BoundExpression, noisy_mean_of, rows_of
 from holdfast.guard.questions.fields import (
     Default,
     Expression,
@@ -97,10 +97,10 @@ def begin(policy: Policy, n: int, hidden: Hidden) -> None:
         _keep(hidden, Thresholdout(n, rules.threshold, rules.sigma, rules.budget))
 
 
-class ThresholdCheck(Bound):
+class ThresholdCheck(BoundQuestion):
     """A guess that passes while the sample agrees with it up to noise; else the sample's mean, with noise."""
 
-    def __init__(self, rows: Spelled, guess: float, rules: ThresholdRules) -> None:
+    def __init__(self, rows: BoundExpression, guess: float, rules: ThresholdRules) -> None:
         self.cost = PureDP(0.0)  # the whole run was charged when the guard was opened
         self.question = {"kind": "check", **rows.to_dict(), "guess": guess, "holdout": NAME}
         self.statistics = (rows.fixed_sum,)
@@ -231,7 +231,7 @@ class Check(Question):
         ),
     ] = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema."""
         rules, planned = run_of(policy, n), policy.answers == "means"
         rows = rows_of(self, schema, policy, ratios=rules is None and not planned)
@@ -265,7 +265,7 @@ class Check(Question):
         return arguments.probability("where_share", given, one=True)
 
     def _look_among(
-        self, rows: Spelled, asked: CheckedGuess, n: int, share: float, schema: Schema, policy: Policy
+        self, rows: BoundExpression, asked: CheckedGuess, n: int, share: float, schema: Schema, policy: Policy
     ) -> Look:
         """The check among the rows that meet the condition, with the default tolerance of a public part of them."""
         among = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, max(1, math.floor(n * share)))

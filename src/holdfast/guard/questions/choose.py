@@ -10,7 +10,7 @@ from holdfast.core import arguments
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard.ledger.transaction import View
-from holdfast.guard.questions.base import Bound, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Question, Settled, Situation
 from holdfast.guard.questions.fields import NumbersInput, TextInput
 from holdfast.guard.scoring import deadlines_and_quotas
 from holdfast.guard.scoring.board import Board
@@ -61,7 +61,7 @@ class Choose(Question):
         ),
     ]
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the policy. Whether the submissions belong to the analyst is checked later, in the
         ledger.
         """
@@ -93,7 +93,7 @@ class Choose(Question):
         return f"{', '.join(f'Entry {one}' for one in answer['value'])} will take part in the final."
 
 
-class Choosing(Bound):
+class Choosing(BoundQuestion):
     """A choice: public, and free. A choice that was made before and replaced may be made again."""
 
     counts = False
@@ -106,7 +106,7 @@ class Choosing(Bound):
         self.question = {"kind": "choose", "board": board.name, "submissions": submissions}
         self._board, self._analyst = board, ""
 
-    def by(self, analyst: str) -> Bound:
+    def by(self, analyst: str) -> BoundQuestion:
         """Each participant chooses for themselves."""
         self._analyst = analyst
         return self

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import Bound, Question
+from holdfast.guard.questions.base import BoundQuestion, Question
 from holdfast.guard.questions.expressions import noisy_mean_of, rows_of
 from holdfast.guard.questions.fields import (
     Default,
@@ -74,7 +74,7 @@ class Claim(Question):
     stake: Stake = None
     where: Where = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema."""
         if (self.at_least is None) == (self.at_most is None):
             raise InvalidParameter("either at_least or at_most must be given, and not both")

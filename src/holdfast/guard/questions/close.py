@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.data.schema import Schema
 from holdfast.errors import QuestionRefused
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
 from holdfast.guard.questions.reveal import Ending, revealed_words
 from holdfast.holdout.transcript import THEOREM
 
@@ -45,7 +45,7 @@ class Close(Question):
     added_later: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"kind": "close"}
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the policy of the guard."""
         if policy.reserve_parts:
             raise QuestionRefused(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import Bound, Question
+from holdfast.guard.questions.base import BoundQuestion, Question
 from holdfast.guard.questions.expressions import spelled
 from holdfast.guard.questions.fields import (
     Default,
@@ -90,7 +90,7 @@ class Compare(Question):
     risk: Risk = None
     stake: Stake = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema."""
         given = (schema, self.low, self.high, self.default, self.where_present)
         ratios, columns = policy.answers != "means", policy.columns

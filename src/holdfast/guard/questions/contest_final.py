@@ -29,7 +29,7 @@ from holdfast.errors import InvalidParameter, QuestionRefused, SampleUnavailable
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import View
-from holdfast.guard.questions.base import Bound, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Question, Settled, Situation
 from holdfast.guard.questions.fields import ChoiceInput, NumberInput, TextInput
 from holdfast.guard.questions.reveal import Ending, revealed_words
 from holdfast.guard.questions.score import ASSUMES_GROUPS, ASSUMPTION
@@ -157,7 +157,7 @@ class ContestFinal(Question):
         ),
     ] = 1
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the policy of the guard."""
         if not policy.has_contest:
             raise QuestionRefused(

@@ -31,8 +31,8 @@ from holdfast.data.expressions import expression, to_json, tree
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, FixedSum, Present, Statistic
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, spelled, why_null
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import BoundExpression, spelled, why_null
 from holdfast.guard.questions.fields import ExpressionInput, NumberInput, Show, Spend, Tolerance, Where, WherePresent
 from holdfast.guard.questions.noiseless import shown
 from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of, unit_interval
@@ -142,7 +142,7 @@ class Correlation(Question):
     where: Where = None
     where_present: Annotated[WherePresent, "Leave out the rows where one of the two numbers is null (missing)."] = False
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema and the policy."""
         pair = (
             self._number("first", self.first, self.first_low, self.first_high, schema, policy),
@@ -164,7 +164,7 @@ class Correlation(Question):
         asked = checked_guess(self.guess, self.tolerance, self.show, None, -1.0, 1.0)
         return CorrelationCheck(pair, among, asked, schema)
 
-    def _number(self, name: str, source: Any, low: Any, high: Any, schema: Schema, policy: Policy) -> Spelled:
+    def _number(self, name: str, source: Any, low: Any, high: Any, schema: Schema, policy: Policy) -> BoundExpression:
         """One of the two numbers, which must be bounded."""
         kind = expression(source, schema).kind
         if kind != "number":
@@ -232,7 +232,7 @@ class _Among:
     named: Mapping[str, Any]
 
 
-def _counted(pair: Sequence[Spelled], where: Any, schema: Schema) -> _Among:
+def _counted(pair: Sequence[BoundExpression], where: Any, schema: Schema) -> _Among:
     """Rows that meet the condition and have both numbers."""
     named: dict[str, Any] = {}
     parts: list[tree.Node] = []
@@ -249,10 +249,12 @@ def _counted(pair: Sequence[Spelled], where: Any, schema: Schema) -> _Among:
     return _Among(tree.And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None, named)
 
 
-class _SixMeans(Bound):
+class _SixMeans(BoundQuestion):
     """What both forms share: the six sums, and how many rows count where not all do."""
 
-    def __init__(self, pair: tuple[Spelled, Spelled], among: _Among, named: Mapping[str, Any], schema: Schema) -> None:
+    def __init__(
+        self, pair: tuple[BoundExpression, BoundExpression], among: _Among, named: Mapping[str, Any], schema: Schema
+    ) -> None:
         self.question = {"kind": "correlation", "rows": [_plain(one) for one in pair], **among.named, **named}
         a, b = (_scaled(one) for one in pair)
         squares = (
@@ -286,7 +288,9 @@ class _SixMeans(Bound):
 class NoisyCorrelation(_SixMeans):
     """Six noisy means, and a noisy number of rows where not all count, each at an equal part of the cost."""
 
-    def __init__(self, pair: tuple[Spelled, Spelled], among: _Among, cost: Cost, n: int, schema: Schema) -> None:
+    def __init__(
+        self, pair: tuple[BoundExpression, BoundExpression], among: _Among, cost: Cost, n: int, schema: Schema
+    ) -> None:
         super().__init__(pair, among, {"spend": cost.to_dict()}, schema)
         self.cost = cost
         self._releases = len(self.statistics)
@@ -326,7 +330,9 @@ class NoisyCorrelation(_SixMeans):
 class CorrelationCheck(_SixMeans):
     """A guess of the correlation, decided by the intervals of the six means."""
 
-    def __init__(self, pair: tuple[Spelled, Spelled], among: _Among, asked: Guess, schema: Schema) -> None:
+    def __init__(
+        self, pair: tuple[BoundExpression, BoundExpression], among: _Among, asked: Guess, schema: Schema
+    ) -> None:
         super().__init__(pair, among, asked.to_dict(), schema)
         self.cost = None
         self._asked = asked
@@ -421,7 +427,7 @@ def _in_scale(ends: Ends, part: int) -> Ends:
     return first, last
 
 
-def _scaled(rows: Spelled) -> tree.Node:
+def _scaled(rows: BoundExpression) -> tree.Node:
     """The number clipped to its range and scaled to [-1/2, 1/2]."""
     clipped = tree.Call("clip", (rows.expression.node, tree.Number(rows.low), tree.Number(rows.high)))
     from_low = tree.Arithmetic("-", clipped, tree.Number(rows.low)) if rows.low else clipped
@@ -434,6 +440,6 @@ def _square(node: tree.Node) -> tree.Node:
     return tree.Arithmetic("*", node, node)
 
 
-def _plain(rows: Spelled) -> dict[str, Any]:
+def _plain(rows: BoundExpression) -> dict[str, Any]:
     plain = rows.to_dict()
     return {name: plain[name] for name in ("expression", "low", "high")}

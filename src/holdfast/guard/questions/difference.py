@@ -19,8 +19,8 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, Statistic
 from holdfast.errors import InvalidParameter
 from holdfast.guard.columns import declared_categories
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, label_of, listed, rows_of
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import BoundExpression, label_of, listed, rows_of
 from holdfast.guard.questions.fields import (
     CategoriesInput,
     ColumnInput,
@@ -116,7 +116,7 @@ class Difference(Question):
     show: Show = "value"
     spend: Spend = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema and the policy."""
         pair = listed("between", self.between)
         if len(pair) != 2:
@@ -183,10 +183,10 @@ class Difference(Question):
             yield "Ask for the difference with noise instead", {k: v for k, v in question.items() if k not in names}
 
 
-class NoisyDifference(Bound):
+class NoisyDifference(BoundQuestion):
     """Two noisy sums for each group, and the interval of the difference of their quotients."""
 
-    def __init__(self, groups: Groups, rows: Spelled, cost: Cost, n: int, schema: Schema) -> None:
+    def __init__(self, groups: Groups, rows: BoundExpression, cost: Cost, n: int, schema: Schema) -> None:
         self.cost = cost
         self.question = {"kind": "difference", **rows.to_dict(), **groups.to_dict(), "spend": cost.to_dict()}
         self.statistics: tuple[Statistic, ...] = (groups.measure(rows.fixed_sum), groups.counted(rows))
@@ -236,10 +236,10 @@ class NoisyDifference(Bound):
         return (upper - lower) / 2
 
 
-class DifferenceCheck(Bound):
+class DifferenceCheck(BoundQuestion):
     """A guess of the difference, decided by the intervals of both means."""
 
-    def __init__(self, groups: Groups, rows: Spelled, asked: Guess, n: int, schema: Schema) -> None:
+    def __init__(self, groups: Groups, rows: BoundExpression, asked: Guess, n: int, schema: Schema) -> None:
         self.cost = None
         self.question = {"kind": "difference", **rows.to_dict(), **groups.to_dict(), **asked.to_dict()}
         self.statistics: tuple[Statistic, ...] = (groups.measure(rows.fixed_sum), groups.counted(rows))

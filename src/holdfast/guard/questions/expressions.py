@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spelled:
+class BoundExpression:
     """An expression checked against a schema, with the range and the default that it is read with.
 
     What is asked about is the value rounded down to `2**-30` of the range: that is a function of the row too, and every
@@ -97,7 +97,7 @@ def spelled(
     ratios: bool = True,
     where: Any = None,
     columns: Mapping[str, DeclaredColumn] | None = None,
-) -> Spelled:
+) -> BoundExpression:
     """Check an expression, its range, what its nulls mean and which rows it is about.
 
     An expression that cannot be null by the schema needs no meaning for nulls: `where_present` then changes nothing.
@@ -143,7 +143,7 @@ def spelled(
         filled = 0.0 if default is None else arguments.real("default", default, at_least=0, at_most=1)
         if filled not in (0.0, 1.0):
             raise InvalidParameter(f"default must be 0 or 1 for a condition, got {filled:g}")
-        return Spelled(parsed, 0.0, 1.0, None if where_present else filled, True, True)
+        return BoundExpression(parsed, 0.0, 1.0, None if where_present else filled, True, True)
     if parsed.kind == "text":
         raise InvalidParameter("expression must be a condition or a number, got a text")
     if low is None or high is None:
@@ -154,14 +154,14 @@ def spelled(
     low, high = arguments.value_range(low, high)
     filled = low if default is None else arguments.real("default", default, at_least=low, at_most=high)
     counted = filled in (low, high) and is_two_valued(parsed, low, high)
-    return Spelled(parsed, low, high, None if where_present else filled, False, counted)
+    return BoundExpression(parsed, low, high, None if where_present else filled, False, counted)
 
 
 USUAL = ("expression", "low", "high", "default", "where_present", "where")
 """The fields of a question about one expression, which say what it asks of each row."""
 
 
-def rows_of(question: Question, schema: Schema, policy: Policy, *, ratios: bool = True) -> Spelled:
+def rows_of(question: Question, schema: Schema, policy: Policy, *, ratios: bool = True) -> BoundExpression:
     """What a question with the usual fields says about each row; ranges may come from the policy's declarations."""
     source, low, high, default, where_present, where = (getattr(question, name) for name in USUAL)
     columns = policy.columns
@@ -174,7 +174,7 @@ def noisy_mean_of(question: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return "Ask for the mean with noise instead", {"kind": "mean"} | same
 
 
-def _among(plain: Spelled, parsed: Expression, where: Any, schema: Schema) -> Spelled:
+def _among(plain: BoundExpression, parsed: Expression, where: Any, schema: Schema) -> BoundExpression:
     """The same expression among the rows that meet a condition: it is null on all others."""
     condition = expression(where, schema)
     if condition.kind != "boolean" or not condition.columns:
@@ -184,7 +184,9 @@ def _among(plain: Spelled, parsed: Expression, where: Any, schema: Schema) -> Sp
         other = tree.Truth(filled == 1) if plain.binary else tree.Number(filled)
         value = tree.Call("coalesce", (value, other))
     among = checked(tree.Case(((condition.node, value),), tree.Null()), schema)
-    return Spelled(among, plain.low, plain.high, None, plain.binary, plain.two_valued, condition, parsed, filled)
+    return BoundExpression(
+        among, plain.low, plain.high, None, plain.binary, plain.two_valued, condition, parsed, filled
+    )
 
 
 def _unsaid(parsed: Expression, schema: Schema, ratios: bool) -> str:

@@ -19,9 +19,9 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, Count, Statistic
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard.ledger.ledger import Ledger
-from holdfast.guard.questions.base import Bound, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Question, Settled, Situation
 from holdfast.guard.questions.best import CandidateList, SmallerIsBetter, candidate_rows
-from holdfast.guard.questions.expressions import Spelled
+from holdfast.guard.questions.expressions import BoundExpression
 from holdfast.guard.questions.fields import Default, High, Low, NumberInput, WeightsInput
 from holdfast.guard.questions.noiseless import power_bets, power_sums, with_default
 from holdfast.guard.questions.reveal import Ending, revealed_words
@@ -105,7 +105,7 @@ class Final(Question):
         ),
     ] = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema and the policy."""
         if not policy.final:
             raise QuestionRefused(
@@ -143,7 +143,7 @@ class Finale(Ending):
 
     def __init__(
         self,
-        rows: Mapping[str, Spelled],
+        rows: Mapping[str, BoundExpression],
         claims: str | dict[str, float],
         smaller: bool,
         schema: Schema,
@@ -169,7 +169,7 @@ class Finale(Ending):
         if phase is not None and phase > 1:  # earlier versions knew no phases: the first one is not named
             self.question["phase"] = phase
 
-    def phases(self) -> Sequence[Bound]:
+    def phases(self) -> Sequence[BoundQuestion]:
         """Return it in the phase that was named, or else in each."""
         if self._phase is not None:
             return (self,)
@@ -316,7 +316,7 @@ def _spelled_claims(claims: Any) -> str | dict[str, float]:
     return {name: split[name] for name in CLAIMS if name in split}
 
 
-def _measured(sample: Sample, wanted: Sequence[tuple[Spelled, ...]]) -> list[Sequence[tuple[int, ...]]]:
+def _measured(sample: Sample, wanted: Sequence[tuple[BoundExpression, ...]]) -> list[Sequence[tuple[int, ...]]]:
     """The sums and the powers of each, one reading for all."""
     sums = ([one.fixed_sum for one in rows] for rows in wanted)
     statistics: list[list[Statistic]] = [[*some, *power_sums(some)] for some in sums]

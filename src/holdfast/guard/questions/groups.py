@@ -31,7 +31,7 @@ from holdfast.data.statistics import UNIT, Count, GroupBy, Present, Statistic
 from holdfast.data.statistics.counts import Categories, categories_of
 from holdfast.errors import InvalidParameter
 from holdfast.guard.columns import DeclaredColumn, categories_for
-from holdfast.guard.questions.expressions import Spelled, label_of, listed
+from holdfast.guard.questions.expressions import BoundExpression, label_of, listed
 from holdfast.mechanisms.additive import Gaussian, Laplace
 from holdfast.noise.entropy import Source
 from holdfast.noise.grid import Grid
@@ -87,7 +87,7 @@ class Groups:
             made = GroupBy(column, categories, made)
         return made
 
-    def counted(self, rows: Spelled | None, where: tree.Node | None = None) -> Statistic:
+    def counted(self, rows: BoundExpression | None, where: tree.Node | None = None) -> Statistic:
         """How many rows count in each group: those with a value, those that meet a condition, or all of the group."""
         if rows is not None and rows.where_present:
             return self.measure(Present(rows.expression))

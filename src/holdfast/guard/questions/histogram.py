@@ -17,7 +17,7 @@ from holdfast.data.statistics import Contingency, Statistic
 from holdfast.data.statistics import Histogram as Bins
 from holdfast.data.statistics.counts import categories_of
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
 from holdfast.guard.questions.expressions import label_of, listed
 from holdfast.guard.questions.fields import (
     NULLS,
@@ -109,7 +109,7 @@ class Histogram(Question):
         ),
     ] = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema and the policy."""
         categories = self.categories
         if categories is None and self.edges is None and policy.columns and self.column in policy.columns:
@@ -131,7 +131,7 @@ class Histogram(Question):
         return "Shares of the population, each between the two ends that are shown."
 
 
-class NoisyHistogram(Bound):
+class NoisyHistogram(BoundQuestion):
     """Counts with noise; every interval is a function of its noisy count alone."""
 
     def __init__(self, cells: Cells, cost: Cost) -> None:

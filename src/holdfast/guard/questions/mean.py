@@ -11,8 +11,8 @@ from holdfast.accounting import Cost
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, rows_of
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import BoundExpression, rows_of
 from holdfast.guard.questions.fields import Default, Expression, High, Low, Spend, Where, WherePresent
 from holdfast.guard.questions.noisy import (
     about_rows,
@@ -70,7 +70,7 @@ class Mean(Question):
     where_present: WherePresent = False
     where: Where = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema and the policy."""
         planned = policy.answers == "means"
         rows = rows_of(self, schema, policy, ratios=not planned)
@@ -108,14 +108,14 @@ class Mean(Question):
         yield "Guess it instead, and have the guess checked", {"kind": "check", **rows, "guess": middle}
 
 
-class NoisyMean(Bound):
+class NoisyMean(BoundQuestion):
     """A mean under a mixed policy: fresh noise, and an interval at the share that the run leaves.
 
     The mean of a condition, or of a number with two values, is a count of rows over `n`, so its interval is the exact
     binomial one over all counts that the noise leaves possible.
     """
 
-    def __init__(self, rows: Spelled, cost: Cost, n: int) -> None:
+    def __init__(self, rows: BoundExpression, cost: Cost, n: int) -> None:
         self.rows = rows
         self.cost = cost
         self.question = {"kind": "mean", **rows.to_dict(), "spend": cost.to_dict()}
@@ -147,7 +147,7 @@ class NoisyMean(Bound):
         return (self.rows.high - self.rows.low) * (upper - lower) / 2
 
 
-class NoisyPresentMean(Bound):
+class NoisyPresentMean(BoundQuestion):
     """A mean among some rows: two noisy sums over them, of the values and of what they lack to the top.
 
     The rows are those that have a value, or that meet a condition. Such a row adds `(v, 1 - v)` for its value `v` in
@@ -165,7 +165,7 @@ class NoisyPresentMean(Bound):
     is shown misses with at most the two shares together, and it is a function of the released sums alone.
     """
 
-    def __init__(self, rows: Spelled, cost: Cost, n: int) -> None:
+    def __init__(self, rows: BoundExpression, cost: Cost, n: int) -> None:
         self.rows = rows
         self.cost = cost
         self.question = {"kind": "mean", **rows.to_dict(), "spend": cost.to_dict()}

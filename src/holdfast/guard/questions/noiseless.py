@@ -19,8 +19,8 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, Count, FixedSum, PowerSum, Present, Statistic
 from holdfast.data.values import Summary
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import Bound, Measured, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled
+from holdfast.guard.questions.base import BoundQuestion, Measured, Settled, Situation
+from holdfast.guard.questions.expressions import BoundExpression
 from holdfast.guard.questions.small_groups import unless_few
 from holdfast.holdout.error_budget import Message, log_cell_weight
 from holdfast.holdout.intervals.conditional import conditional_mean
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
 
 
-def look(kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided, schema: Schema) -> Look:
+def look(
+    kind: str, rows: tuple[BoundExpression, ...], question: MeanQuestion, asked: Guess | OneSided, schema: Schema
+) -> Look:
     """Return the question over all rows, or over those with a value where it is about them."""
     sign_test = isinstance(asked, OneSided) and asked.at_least and asked.bound == 0
     if len(rows) == 2 and all(one.binary for one in rows) and (sign_test or not any(one.where_present for one in rows)):
@@ -76,14 +78,16 @@ def shown(
     return Settled(outcome.value, interval, guarantee, outcome.passed, message, told, extra=extra, log_share=log_share)
 
 
-class Look(Bound):
+class Look(BoundQuestion):
     """A question about one mean, or the difference of two, decided by an interval and shown as little as possible."""
 
     risk: float | None = None
     stake: float | None = None
     pools = True
 
-    def __init__(self, kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided) -> None:
+    def __init__(
+        self, kind: str, rows: tuple[BoundExpression, ...], question: MeanQuestion, asked: Guess | OneSided
+    ) -> None:
         self.cost = None
         self.question = {"kind": kind, "rows": [one.to_dict() for one in rows]} | asked.to_dict()
         self.statistics: tuple[Statistic, ...] = tuple(one.fixed_sum for one in rows)
@@ -162,7 +166,12 @@ class NumberLook(Look):
     """
 
     def __init__(
-        self, kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided, schema: Schema
+        self,
+        kind: str,
+        rows: tuple[BoundExpression, ...],
+        question: MeanQuestion,
+        asked: Guess | OneSided,
+        schema: Schema,
     ) -> None:
         super().__init__(kind, rows, question, asked)
         self._by_mean = len(rows) == 1 and isinstance(asked, Guess)
@@ -172,7 +181,7 @@ class NumberLook(Look):
         for statistic in self.statistics:
             statistic.plan(schema)  # an expression whose powers are too large is refused here
 
-    def by_range(self) -> Bound:
+    def by_range(self) -> BoundQuestion:
         """Return the question as versions decided it that knew the sum alone."""
         asked, question = self._asked, replace(self._question, family="auto")
         return Look(self.kind, self._rows, question, asked).weighed(self.risk, self.stake)
@@ -204,7 +213,7 @@ def power_sums(sums: Sequence[FixedSum]) -> tuple[PowerSum, ...]:
     return tuple(PowerSum(first, power, second) for power in range(2, POWERS + 1))
 
 
-def power_bets(rows: Sequence[Spelled], measured: Measured, n: int) -> PowerBets:
+def power_bets(rows: Sequence[BoundExpression], measured: Measured, n: int) -> PowerBets:
     """Bets on a number or on the difference of two, from their sums and what `power_sums` asked for."""
     low, high = rows[0].low, rows[0].high
     sums, powers = [total for (total,) in measured[: len(rows)]], [total for (total,) in measured[len(rows) :]]
@@ -225,7 +234,7 @@ class PresentLook(Look):
     def __init__(
         self,
         kind: str,
-        rows: tuple[Spelled, ...],
+        rows: tuple[BoundExpression, ...],
         question: MeanQuestion,
         asked: Guess | OneSided,
         schema: Schema,
@@ -266,7 +275,7 @@ class PresentLook(Look):
             procedure = _among(PowerBets.of([total, *powers], present, low, high), procedure) if present else procedure
         return question.decide_among(procedure, self._asked, share)
 
-    def by_range(self) -> Bound:
+    def by_range(self) -> BoundQuestion:
         """Return the question as versions decided it that knew the sums alone."""
         found = PresentLook(self.kind, self._rows, self._question, self._asked, self._schema)
         found._by_powers, found.statistics = False, self.statistics[: len(self._rows) + 1]
@@ -285,7 +294,12 @@ class PairLook(Look):
     pools = False  # the sign test is for rows that are alike
 
     def __init__(
-        self, kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided, schema: Schema
+        self,
+        kind: str,
+        rows: tuple[BoundExpression, ...],
+        question: MeanQuestion,
+        asked: Guess | OneSided,
+        schema: Schema,
     ) -> None:
         super().__init__(kind, rows, question, asked)
         second, first = (with_default(one) for one in rows)
@@ -325,7 +339,7 @@ def _pair_procedure(won: int, lost: int, n: int) -> OnRows:
     return OnRows(-1.0, 1.0, n, "betting", limits, (won - lost) / n)
 
 
-def with_default(one: Spelled) -> tree.Node:
+def with_default(one: BoundExpression) -> tree.Node:
     """Return a condition in which a missing value is the default, where it has one."""
     node = one.expression.node
     if one.default is None or not one.expression.nullable:

@@ -17,8 +17,8 @@ from holdfast.accounting import GDP
 from holdfast.core.guarantee import Guarantee
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import MIXED, MIXED_INDEPENDENT, Bound, Measured, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled
+from holdfast.guard.questions.base import MIXED, MIXED_INDEPENDENT, BoundQuestion, Measured, Settled, Situation
+from holdfast.guard.questions.expressions import BoundExpression
 from holdfast.guard.questions.noisy import about_rows
 from holdfast.holdout.intervals.mean import deviations
 from holdfast.holdout.questions import Guess, MeanQuestion, OneSided, around
@@ -87,10 +87,10 @@ def planned_answers(
     return GaussianAnswers(n, questions, confidence, method=cap, rows=law, privacy=GDP(mu))
 
 
-class PlannedMean(Bound):
+class PlannedMean(BoundQuestion):
     """A mean under a policy of means alone: the noise and the width are those of the plan."""
 
-    def __init__(self, rows: Spelled, answers: PlannedAnswers) -> None:
+    def __init__(self, rows: BoundExpression, answers: PlannedAnswers) -> None:
         self.cost = None
         self.question = {"kind": "mean", **rows.to_dict()}
         self.statistics = (rows.fixed_sum,)
@@ -140,7 +140,7 @@ class PlannedLook(PlannedMean):
     def __init__(
         self,
         kind: str,
-        rows: tuple[Spelled, ...],
+        rows: tuple[BoundExpression, ...],
         question: MeanQuestion,
         asked: Guess | OneSided,
         answers: PlannedAnswers,

@@ -34,8 +34,8 @@ from holdfast.data.expressions.tree import SMALLEST
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import QuantileCounts
 from holdfast.errors import InvalidParameter, QuestionRefused
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, rows_of
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import BoundExpression, rows_of
 from holdfast.guard.questions.fields import (
     Default,
     Expression,
@@ -140,7 +140,7 @@ class Quantile(Question):
     spend: Spend = None
     where: Where = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema and the policy."""
         rows = rows_of(self, schema, policy)
         if rows.binary:
@@ -179,11 +179,11 @@ class Quantile(Question):
         return f"The {_level(asked['q'])} is between {ends(answer['interval'])}. The value inside carries noise."
 
 
-class QuantileCheck(Bound):
+class QuantileCheck(BoundQuestion):
     """A guess of a quantile: it passes where the interval of the order statistics lies within its tolerance."""
 
     def __init__(
-        self, rows: Spelled, q: float, guess: float, tolerance: float, show_value: bool, schema: Schema
+        self, rows: BoundExpression, q: float, guess: float, tolerance: float, show_value: bool, schema: Schema
     ) -> None:
         asked = {"q": q, "guess": guess, "tolerance": tolerance, "value": show_value}
         self.cost = None
@@ -244,7 +244,7 @@ class QuantileCheck(Bound):
         return self._tolerance
 
 
-class PrivateQuantile(Bound):
+class PrivateQuantile(BoundQuestion):
     """A quantile found by noisy counts: a joint search over a declared grid for the four ends of its two intervals.
 
     The range is cut into 256 equal steps. A count is how many rows are at or below a step of the grid, with fresh
@@ -260,7 +260,7 @@ class PrivateQuantile(Bound):
     intervals hold even where noise led it astray: they are then only wider.
     """
 
-    def __init__(self, rows: Spelled, q: float, cost: Cost, n: int, schema: Schema) -> None:
+    def __init__(self, rows: BoundExpression, q: float, cost: Cost, n: int, schema: Schema) -> None:
         self.cost = cost
         self.question = {"kind": "quantile", **rows.to_dict(), "q": q, "spend": cost.to_dict()}
         self._rows, self._q = rows, q

@@ -25,7 +25,7 @@ from holdfast.data.statistics import Statistic
 from holdfast.errors import HoldfastError, LedgerConflict
 from holdfast.guard.ledger.entry import Entry, number_of
 from holdfast.guard.ledger.ledger import Ledger
-from holdfast.guard.questions.base import Bound, Measured, Question, Situation
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Situation
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
@@ -42,7 +42,7 @@ class Past:
     """One earlier answer: its entry, the question bound again where its columns can be read, and its share."""
 
     entry: Entry
-    bound: Bound | None
+    bound: BoundQuestion | None
     log_share: float
 
     @property
@@ -51,7 +51,7 @@ class Past:
         return () if self.bound is None else self.bound.statistics
 
 
-class Ending(Bound):
+class Ending(BoundQuestion):
     """A question that ends the run and reveals what was answered before."""
 
     ends_run = True
@@ -65,7 +65,7 @@ class Ending(Bound):
         self._until, self._finals = 0, 0
         self._analyst: str | None = None
 
-    def by(self, analyst: str) -> Bound:
+    def by(self, analyst: str) -> BoundQuestion:
         """Return where histories are separate everybody ends their own."""
         self._analyst = analyst if self._policy.histories == "separate" else None
         return self

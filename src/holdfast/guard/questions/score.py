@@ -26,7 +26,7 @@ from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, QuestionRefused, SampleUnavailable
 from holdfast.guard.ledger.transaction import View
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
 from holdfast.guard.questions.fields import DataInput, NumberInput, TextInput, Tolerance
 from holdfast.guard.questions.words import ends, guess_sentence, number
 from holdfast.guard.scoring import deadlines_and_quotas, kept, ladder
@@ -118,7 +118,7 @@ class Score(Question):
     tolerance: Tolerance = None
     name: Annotated[str, TextInput(label="Name", help="What the submission is called on the leaderboard.")] = ""
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the submission against the schema and the policy's leaderboard. The predictions are sorted by their
         keys and hashed.
         """
@@ -228,7 +228,7 @@ def _refuse_other_labels(counted: Tally, policy: Policy) -> None:
     )
 
 
-class Scored(Bound):
+class Scored(BoundQuestion):
     """A submission, ready to be scored."""
 
     def __init__(
@@ -264,14 +264,14 @@ class Scored(Bound):
         self._contest, self._kept = contest, kept.pack(counted.given) if keeps else None
         self.counts = board.rule != "open"  # a plain score claims nothing, so it spends nothing
 
-    def by(self, analyst: str) -> Bound:
+    def by(self, analyst: str) -> BoundQuestion:
         """The same predictions of another analyst are another submission: it has a place on the board of its own."""
         mine = copy(self)
         mine.question = {**self.question, "analyst": analyst}
         mine._analyst = analyst
         return mine
 
-    def without_score(self) -> Bound | None:
+    def without_score(self) -> BoundQuestion | None:
         """In a contest, the same submission without a score; it takes part in the final."""
         if not self._contest or not self.shows_rows:
             return None

@@ -12,9 +12,9 @@ from holdfast.accounting import PureDP
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
 from holdfast.guard.questions.best import CandidateList, candidate_rows
-from holdfast.guard.questions.expressions import Spelled
+from holdfast.guard.questions.expressions import BoundExpression
 from holdfast.guard.questions.fields import Default, High, Low, Spend
 from holdfast.guard.questions.noisy import spend_of
 from holdfast.mechanisms.selection import Selection
@@ -62,7 +62,7 @@ class Select(Question):
         Spend, "The privacy cost of this answer: pure-dp:EPSILON (default: the cost that the guard's policy sets)."
     ] = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema and the policy."""
         rows = candidate_rows(self, schema, policy, 2, MOST_CANDIDATES, mixed=True)
         cost = spend_of(self.spend, policy)
@@ -83,10 +83,10 @@ class Select(Question):
         return f"“{answer['value']}” has the largest mean, or nearly."
 
 
-class PrivateSelection(Bound):
+class PrivateSelection(BoundQuestion):
     """Permute-and-flip over exact sums. The label is all that is shown."""
 
-    def __init__(self, rows: Mapping[str, Spelled], cost: PureDP) -> None:
+    def __init__(self, rows: Mapping[str, BoundExpression], cost: PureDP) -> None:
         self.cost = cost
         spelt = {label: one.to_dict() for label, one in rows.items()}
         self.question = {"kind": "select", "candidates": spelt, "spend": cost.to_dict()}

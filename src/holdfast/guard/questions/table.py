@@ -37,8 +37,8 @@ from holdfast.data.expressions import expression, to_json
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, QuantileCounts, Statistic
 from holdfast.errors import InvalidParameter, QuestionRefused
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, rows_of
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import BoundExpression, rows_of
 from holdfast.guard.questions.fields import (
     CategoryListsInput,
     ColumnsInput,
@@ -176,7 +176,7 @@ class Table(Question):
         ),
     ] = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema and the policy."""
         groups = groups_of(self.by, schema, policy.columns, self.categories)
         if self.expression is None:
@@ -195,7 +195,7 @@ class Table(Question):
             raise InvalidParameter("expression must be a number if q is given, got a condition")
         return QuantileTable(groups, rows, arguments.probability("q", self.q), cost, n, schema)
 
-    def _shares(self, groups: Groups, schema: Schema, n: int, policy: Policy) -> Bound:
+    def _shares(self, groups: Groups, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         for name in ("q", "low", "high", "default", "guesses", "tolerance"):
             if getattr(self, name) is not None:
                 raise InvalidParameter(
@@ -204,7 +204,7 @@ class Table(Question):
                 )
         return ShareTable(groups, condition_of(self.where, schema), spend_of(self.spend, policy), n, schema)
 
-    def _checked(self, groups: Groups, rows: Spelled, schema: Schema, n: int) -> Bound:
+    def _checked(self, groups: Groups, rows: BoundExpression, schema: Schema, n: int) -> BoundQuestion:
         if self.spend is not None or self.q is not None:
             raise InvalidParameter(
                 "spend and q must be left out with guesses, because guesses are about means and "
@@ -269,7 +269,7 @@ class Table(Question):
             yield "Ask for the table with noise instead", plain
 
 
-class _GroupTable(Bound):
+class _GroupTable(BoundQuestion):
     """What private tables share: noise on sums of groups, and who is too small to be reported."""
 
     def __init__(self, groups: Groups, cost: Cost, question: Mapping[str, Any]) -> None:
@@ -327,7 +327,7 @@ class ShareTable(_GroupTable):
 class MeanTable(_GroupTable):
     """The mean in each group, its share of all rows, and how many rows these are: two noisy sums a group."""
 
-    def __init__(self, groups: Groups, rows: Spelled, cost: Cost, n: int, schema: Schema) -> None:
+    def __init__(self, groups: Groups, rows: BoundExpression, cost: Cost, n: int, schema: Schema) -> None:
         super().__init__(groups, cost, rows.to_dict())
         self.statistics: tuple[Statistic, ...] = (groups.measure(rows.fixed_sum), groups.counted(rows))
         for statistic in self.statistics:
@@ -387,7 +387,7 @@ class MeanTable(_GroupTable):
 class QuantileTable(_GroupTable):
     """A quantile in each group, found by noisy counts."""
 
-    def __init__(self, groups: Groups, rows: Spelled, q: float, cost: Cost, n: int, schema: Schema) -> None:
+    def __init__(self, groups: Groups, rows: BoundExpression, q: float, cost: Cost, n: int, schema: Schema) -> None:
         super().__init__(groups, cost, {**rows.to_dict(), "q": q})
         self._rows, self._q = rows, q
         self._edges = grid_edges(rows.low, rows.high)
@@ -456,11 +456,11 @@ _SMALL = math.log(0.25)
 _VALUE = math.log(0.75)
 
 
-class CheckedTable(Bound):
+class CheckedTable(BoundQuestion):
     """Guesses of the means of groups, decided together without noise."""
 
     def __init__(
-        self, groups: Groups, rows: Spelled, asked: Mapping[str, Guess], sizes: MeanQuestion, schema: Schema
+        self, groups: Groups, rows: BoundExpression, asked: Mapping[str, Guess], sizes: MeanQuestion, schema: Schema
     ) -> None:
         self.cost = None
         first = next(iter(asked.values()))

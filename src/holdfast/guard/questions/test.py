@@ -15,7 +15,7 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import Contingency
 from holdfast.data.statistics.counts import Categories, categories_of
 from holdfast.errors import InvalidParameter, QuestionRefused
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
 from holdfast.guard.questions.expressions import label_of, listed
 from holdfast.guard.questions.fields import (
     CategoryListsInput,
@@ -147,7 +147,7 @@ class Test(Question):
         ),
     ] = False
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema and the policy."""
         many = {"gof": 1, "independence": 2}[arguments.choice("name", self.name, ("gof", "independence"))]
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence) or len(self.columns) != many:
@@ -200,7 +200,7 @@ class Test(Question):
         return ""
 
 
-class PrivateTest(Bound):
+class PrivateTest(BoundQuestion):
     """Counts get noise once; the test sees the noisy counts alone, and its p-value is corrected for the run so far."""
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from holdfast.accounting import Cost
 from holdfast.core import arguments
 from holdfast.data.schema import Schema
-from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.base import BoundQuestion, Measured, Question, Settled, Situation
 from holdfast.guard.questions.fields import CategoriesInput, ColumnInput, NumberInput, Spend, Where
 from holdfast.guard.questions.groups import Groups, groups_of
 from holdfast.guard.questions.noisy import spend_of
@@ -68,7 +68,7 @@ class Top(Question):
     ] = None
     spend: Spend = None
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema and the policy."""
         groups = groups_of(self.column, schema, policy.columns, None if self.categories is None else [self.categories])
         many = len(groups.labels)

@@ -10,7 +10,7 @@ from holdfast.core import arguments
 from holdfast.data.expressions import expression
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
-from holdfast.guard.questions.base import Bound, Question
+from holdfast.guard.questions.base import BoundQuestion, Question
 from holdfast.guard.questions.expressions import spelled
 from holdfast.guard.questions.fields import Default, ExpressionInput, NumberInput, WherePresent
 from holdfast.guard.questions.noiseless import look, stored_rows
@@ -60,7 +60,7 @@ class Validate(Question):
     default: Default = None
     where_present: WherePresent = False
 
-    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+    def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
         """Check the question against the schema."""
         if expression(self.condition, schema).kind == "number":
             raise InvalidParameter("condition must be true or false in each row, such as `age < 30`, got a number")

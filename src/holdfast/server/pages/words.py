@@ -17,7 +17,7 @@ from holdfast.guard.ledger.entry import Entry, number_of
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.seats import seat_entries, seat_page
 from holdfast.guard.ledger.transaction import View
-from holdfast.guard.questions.base import Bound, Question, Situation
+from holdfast.guard.questions.base import BoundQuestion, Question, Situation
 from holdfast.guard.questions.words import number
 from holdfast.guard.scoring.deadlines_and_quotas import deadline_words
 from holdfast.guard.state import GuardState, read_account
@@ -424,7 +424,7 @@ def _sharpness(view: View, analyst: str | None) -> list[tuple[str, float]]:
     if policy.histories == "separate" and named:
         names = [analyst]  # what others have used decides nothing
 
-    def situation(bound: Bound) -> Situation:
+    def situation(bound: BoundQuestion) -> Situation:
         for name in names:
             account = read_account(view.account, policy, name)[1]
             account.charge(bound.cost, policy.most_questions(name), NEXT[bound.kind])
