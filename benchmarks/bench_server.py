@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from tests.server import timing_pairs
-from tests.server.live import Live, free_port, running, wait_until_up
+from tests.server.live import ROWS, Live, free_port, running, wait_until_up
 from tests.services.postgres import running as postgres
 
 from benchmarks.http_load import Load, drive, post
@@ -66,7 +67,8 @@ def rows() -> list[Row]:
         with postgres(durable=True) as server, running(forked=False, ledger=server.url(), signing_key=_key()) as live:
             measured += _rates("PostgreSQL", live, empty)
     _key().unlink(missing_ok=True)
-    return [*measured, participants_row(PARTICIPANTS), memory_row(QUESTIONS), timing_row(PAIRS)]
+    contest = [participants_row(PARTICIPANTS), submissions_row(PARTICIPANTS)]
+    return [*measured, *contest, memory_row(QUESTIONS), timing_row(PAIRS)]
 
 
 def _key() -> Path:
@@ -195,10 +197,7 @@ def memory_row(questions: int) -> Row:
 
 
 def participants_row(participants: int) -> Row:
-    """So many participants ask at the same moment, each twice: whether anything is lost, and how long they wait.
-
-    Who is told to come back sends the same question with the same key again, as the client does.
-    """
+    """So many participants ask at the same moment, each twice: whether anything is lost, and how long they wait."""
     with running(forked=False) as live:
         guard = live.guard("contest", _POLICY)
         path = f"/api/v1/guards/{guard['id']}"
@@ -206,25 +205,54 @@ def participants_row(participants: int) -> Row:
         asked = [
             post(path + "/ask", json.dumps({"question": question()}).encode(), token, _fresh()) for token in tokens * 2
         ]
-        first = drive(live.url, iter(asked), participants)
-        again, answers = first, dict[int, bytes]()
-        for _ in range(_TRIES):
-            if set(again.statuses) == {200}:
-                break
-            assert set(again.statuses) <= {200, 503}, again.statuses
-            again = drive(live.url, iter(asked), CLIENTS)
-        drive(live.url, iter(asked), CLIENTS, lambda body, _: answers.update({json.loads(body)["sequence"]: body}))
-        with live.client() as steward:
-            answered = steward.get(path, timeout=300).json()["progress"]["answered"]
-            genuine = steward.post(path + "/verify", json={}, timeout=300).json()["ok"]
+        return _all_at_once(live, path, asked, participants, f"{participants:,} participants at once")
+
+
+def submissions_row(participants: int) -> Row:
+    """So many participants submit predictions for all rows of a board at the same moment, each others."""
+    with running(forked=False) as live:
+        board = {"name": "sex", "key": "id", "label": "sex", "metric": "accuracy"}
+        policy = {"questions": 2 * participants, "boards": [board], "kinds": ["score"]}
+        guard = live.guard("board", policy)
+        path = f"/api/v1/guards/{guard['id']}"
+        tokens = [_token(live, f"participant {i}") for i in range(participants)]
+        sent = [
+            post(path + "/submissions?guess=0.5", _predictions(i), token, _fresh()).replace(_JSON, b"text/csv", 1)
+            for i, token in enumerate(tokens)
+        ]
+        return _all_at_once(live, path, sent, participants, f"{participants:,} submissions to a board at once")
+
+
+_JSON = b"application/json"
+
+
+def _predictions(number: int) -> bytes:
+    """One for every row, other ones for each number."""
+    random = Random(number)
+    lines = (f"{row},{'female' if random.random() < 0.5 else 'male'}\n" for row in range(ROWS))
+    return ("id,prediction\n" + "".join(lines)).encode()
+
+
+def _all_at_once(live: Live, path: str, asked: list[bytes], clients: int, name: str) -> Row:
+    """Send everything over so many connections, and again to whoever is told to come back, with the same keys."""
+    first = drive(live.url, iter(asked), clients)
+    again, answers = first, dict[int, bytes]()
+    for _ in range(_TRIES):
+        if set(again.statuses) == {200}:
+            break
+        assert set(again.statuses) <= {200, 503}, again.statuses
+        again = drive(live.url, iter(asked), CLIENTS)
+    drive(live.url, iter(asked), CLIENTS, lambda body, _: answers.update({json.loads(body)["sequence"]: body}))
+    with live.client() as steward:
+        answered = steward.get(path, timeout=300).json()["progress"]["answered"]
+        genuine = steward.post(path + "/verify", json={}, timeout=300).json()["ok"]
     kept = len(answers) == answered == len(asked) and genuine
     shown = (
-        f"{len(asked):,} answers to {participants:,} participants, {answered:,} paid for, ledger "
-        f"{'genuine' if genuine else 'NOT genuine'}; {first.rate:.0f}/s, p50 {first.quantile(0.5) * 1e3:.0f} ms, "
-        f"p99 {first.quantile(0.99) * 1e3:.0f} ms; told to come back: {first.statuses[503]:,}"
+        f"{len(asked):,} answers, {answered:,} paid for, ledger {'genuine' if genuine else 'NOT genuine'}; "
+        f"{first.rate:.0f}/s, p50 {first.quantile(0.5) * 1e3:.0f} ms, p99 {first.quantile(0.99) * 1e3:.0f} ms; "
+        f"told to come back: {first.statuses[503]:,}"
     )
-    claim = "each question answered and paid once"
-    return Row(f"{participants:,} participants at once", 1 / first.rate, "none", 1 / first.rate, claim, kept, shown)
+    return Row(name, 1 / first.rate, "none", 1 / first.rate, "each answered and paid once", kept, shown)
 
 
 def _ask_many(live: Live, path: str, token: str, number: int) -> float:
@@ -266,7 +294,7 @@ def main() -> None:
         print(row, flush=True)
 
 
-__all__ = ["empty_route", "memory_row", "participants_row", "resident", "rows", "timing_row"]
+__all__ = ["empty_route", "memory_row", "participants_row", "resident", "rows", "submissions_row", "timing_row"]
 
 if __name__ == "__main__":
     main()
