@@ -672,7 +672,7 @@ def in_phase(view: View, state: GuardState, request: BoundRequest) -> BoundReque
     """
     phases = request.bound.phases()
     if len(phases) == 1:
-        return replace(request, bound=phases[0])
+        return request if phases[0] is request.bound else replace(request, bound=phases[0])
     entry = None if request.key is None else view.find_key(request.analyst, request.key)
     for one in phases if entry is not None else ():
         if entry is not None and one.digest == entry.body["digest"]:
@@ -864,8 +864,10 @@ def settle(
     else:
         charged = Accounts.of(transaction, state.policy, request.analyst)
         request = _as_prepaid(transaction, state, request, prepaid, charged.acting(state.policy).progress)
-    before = situation_of(state, charged)
-    situation = replace(before, prior=prior, source=source, hidden=Hidden(transaction))
+    acting = charged.acting(state.policy)
+    situation = Situation(
+        budget_of(state, charged.analyst), acting.progress, acting.spent, source, Hidden(transaction), prior
+    )
     settled = request.bound.settle(prepared, situation)
     if isinstance(state, PooledState):
         settled = replace(settled, details={**settled.details, "epochs": len(state.rows), "rows": list(state.rows)})
@@ -873,7 +875,7 @@ def settle(
     if settled.finishes:
         charged = charged.finish()
     charged.put(transaction)
-    price = _price(before, charged.acting(state.policy).progress.course, settled)
+    price = _price(situation, charged.acting(state.policy).progress.course, settled)
     answer = GuardedAnswer(
         settled.value,
         settled.interval,

@@ -270,13 +270,13 @@ class Accounts:
         )
         first = mine() if policy.histories == "separate" else None
         whole = self.whole.charge(cost, policy.most_questions(), "all analysts together", counts=counts)
-        return replace(self, whole=whole, own=mine() if first is None else first)
+        return type(self)(whole, mine() if first is None else first, self.analyst)
 
     def settle(self, policy: Policy, message: Message | None, asked: int = 1, extra: float = 0.0) -> Self:
         """Both accounts after an answer."""
         whole = self.whole.settle(policy.error_budget(), message, asked, extra)
         own = self.own.settle(policy.error_budget(self.analyst), message, asked, extra)
-        return replace(self, whole=whole, own=own)
+        return type(self)(whole, own, self.analyst)
 
     def finish(self) -> Self:
         """Both accounts after a final: exact values were shown to this analyst, or to all where they share them."""
