@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from struct import Struct
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -34,6 +35,8 @@ _ROWS = 1 << 15
 _NO_GROUPING_SETS = ("mysql", "sqlite")
 _OWN_DIGEST = "holdfast_digest"
 """A function of our own in SQLite, which has no hash."""
+_bits = Struct("<d").pack
+"""The bits of a double."""
 _LOST = "the database could not be reached, or could not read the rows: the table may be gone or changed"
 _SQLITE_TYPES: Mapping[RawType, str] = {
     "int64": "typeof({0}) not in ('integer', 'null')",
@@ -365,9 +368,7 @@ def _made_ready(backend: Any) -> None:
     elif backend.name == "sqlite":
         from hashlib import md5
 
-        backend.con.create_function(
-            _OWN_DIGEST, 1, lambda value: crc32(repr(value).encode()) % (1 << 30), deterministic=True
-        )
+        backend.con.create_function(_OWN_DIGEST, 1, _own_digest, deterministic=True)
         backend.con.create_function(
             "md5",
             1,
@@ -376,6 +377,11 @@ def _made_ready(backend: Any) -> None:
         )
     elif backend.name == "duckdb":  # see `duckdb_sample`
         backend.raw_sql("set disabled_optimizers = 'statistics_propagation'")
+
+
+def _own_digest(value: Any) -> int:
+    """A value of SQLite as a whole number below 2**30; doubles by their bits, since their digits take long to find."""
+    return crc32(_bits(value) if isinstance(value, float) else repr(value).encode()) % (1 << 30)
 
 
 def _compiled(backend: Any, table: Any) -> str:
