@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
@@ -94,9 +94,18 @@ def _read(column: Column) -> pl.Expr:
         return found if is_date else found.clip(upper_bound=float(lowering.LAST_MOMENT))
     if column.kind == "number":
         number = raw.cast(pl.Float64)
-        inside = pl.when(number.is_between(-tree.LARGEST, tree.LARGEST)).then(number)
-        return pl.when(number.abs() < tree.SMALLEST).then(0.0).otherwise(inside).alias(column.name)
+        smallest, largest = _number(repr(tree.SMALLEST)), _number(repr(tree.LARGEST))
+        inside = pl.when(number.abs() <= largest).then(number)
+        return pl.when(number.abs() < smallest).then(_number("0.0")).otherwise(inside).alias(column.name)
     return raw.cast(pl.Boolean if column.kind == "boolean" else pl.String)
+
+
+@lru_cache(maxsize=1 << 12)
+def _number(written: str) -> pl.Expr:
+    """A double; kept because questions have many numbers in common, and polars takes long to take one over."""
+    import polars as pl
+
+    return pl.lit(float(written), dtype=pl.Float64)
 
 
 def compile(expression: Expression) -> pl.Expr:
@@ -129,7 +138,7 @@ class _Compiler:
             case tree.Name(column):
                 return pl.col(column)
             case tree.Number(value):
-                return pl.lit(value, dtype=pl.Float64)
+                return _number(repr(value))
             case tree.Text(value):
                 return pl.lit(value, dtype=pl.String)
             case tree.Truth(value):
