@@ -230,7 +230,10 @@ def _spark(path: Path, folder: Path) -> list[Row]:
                 return session.sql(statement).collect()
 
             ways = {f"{size} at once": _chunks(hand, size, "rows", run) for size in (50, 100)}
-            found.append(_compared("spark", count, lambda asked=asked: sample.measure(asked), ways, 2))  # type: ignore[misc]
+            # Java compiles what has run often: the first rounds are slower, ours before theirs.
+            found.append(
+                _compared("spark", count, lambda asked=asked: sample.measure(asked), ways, 2 + 2 * (count < 500))  # type: ignore[misc]
+            )
         work = list(passes([one.plan(sample.schema) for one in questions(1_000)], SparkSample.at_once))
         scans = len(list(bundles(work, SparkSample.at_once)))
         claim, ok = f"at most {MOST_SCANS} scans", scans <= MOST_SCANS
