@@ -62,10 +62,11 @@ def _read(table: ir.Table, column: Column, number: Callable[[float], Any]) -> ir
         return ibis.cases((held.between(number(float(low)), number(float(high))), last), else_=ibis.null("float64"))
     if column.kind == "number":
         held = raw.cast("float64")
-        # Every engine orders NaN above all numbers, so the first test refuses it.
-        inside = held.between(number(-tree.LARGEST), number(tree.LARGEST))
-        small = held.abs() < number(tree.SMALLEST)
-        return ibis.cases((~inside, ibis.null("float64")), (small, number(0.0)), else_=held)
+        # First what nearly every number is. NaN is neither: engines order it above all numbers, or beside them.
+        size = held.abs()
+        usual = size.between(number(tree.SMALLEST), number(tree.LARGEST))
+        small = size < number(tree.SMALLEST)
+        return ibis.cases((usual, held), (small, number(0.0)), else_=ibis.null("float64"))
     return raw
 
 
