@@ -104,7 +104,7 @@ def test_a_search_keeps_groups_whole_and_certifies_their_mean() -> None:
     plain = ReusableHoldoutSearch(tree, {"max_depth": [1, 3]}, random_state=0)
     narrow = plain.fit(features, labels).best_interval_
     assert high - low > narrow[1] - narrow[0], "visits of a patient are no independent rows"
-    with pytest.raises(InvalidParameter, match="groups must not be among groups_holdout"):
+    with pytest.raises(InvalidParameter, match="groups must not share a group with groups_holdout"):
         plain.fit(
             features[:600],
             labels[:600],

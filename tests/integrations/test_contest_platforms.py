@@ -143,19 +143,19 @@ def test_every_team_of_a_platform_is_a_participant_of_a_server(
         return evaluate(str(annotation), str(sent), "dev", submission_metadata=about)
 
     annotation.write_text(json.dumps(settings))
-    with pytest.raises(InvalidParameter, match="must say who submits"):
+    with pytest.raises(InvalidParameter, match="so it must say who submits"):
         submitted(5, 1)
     annotation.write_text(json.dumps(settings | {"tokens": {"1": tokens["ann"], "The Bobs": tokens["bob"]}}))
     submitted(5, 1)
     submitted(6, 2, "The Bobs")
     with pytest.raises(BudgetExhausted, match="'ann' has made 1"):
         submitted(7, 1)
-    with pytest.raises(InvalidParameter, match="must say who submits"):
+    with pytest.raises(InvalidParameter, match="so it must say who submits"):
         submitted(5, 3, "unknown")
     host = tmp_path / "input" / "ref"
     host.mkdir(parents=True)
     (host / "holdfast.json").write_text(json.dumps(settings))
-    with pytest.raises(InvalidParameter, match="must say who submits"):
+    with pytest.raises(InvalidParameter, match="so it must say who submits"):
         score_folder(send(host, predictions(8)), tmp_path / "output")
     score_folder(send(host, predictions(8), {"token": tokens["cy"]}), tmp_path / "output")
     with hf.connect(url, tokens["ann"]) as connection:

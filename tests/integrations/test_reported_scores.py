@@ -73,10 +73,10 @@ def test_wrong_input_is_one_clear_error_and_costs_nothing(opened: Opened) -> Non
     scores = opened(questions=100)
     before = scores.report(IDS, RIGHT, guess=0.77).left
     wrong: list[tuple[Any, Any, Any, str]] = [
-        (IDS[:10], RIGHT[:10], 0.7, "one entry per item, 1000 in all, got 10 and 10"),
+        (IDS[:10], RIGHT[:10], 0.7, "one entry for each of 1000 items, .*, got 10 and 10"),
         (IDS, RIGHT[:10], 0.7, "got 1000 and 10"),
         ([*IDS[:-1], "another"], RIGHT, 0.7, "ids must be those of the benchmark"),
-        ([*IDS[:-1], IDS[0]], RIGHT, 0.7, "some come twice"),
+        ([*IDS[:-1], IDS[0]], RIGHT, 0.7, "some occur twice"),
         (IDS, ["C"] * N, 0.7, "array of numbers"),
         (IDS, RIGHT, 1.7, "guess must be"),
     ]
@@ -197,7 +197,7 @@ def test_a_guard_with_the_labels_grades_answers_itself() -> None:
     assert (score.value, score.confirmed, score.left) == (0.76, True, 9)
     with pytest.raises(InvalidParameter, match="guess must be given"):
         scores.report(IDS, said)
-    with pytest.raises(InvalidParameter, match="one entry per item"):
+    with pytest.raises(InvalidParameter, match="one entry for each of 1000 items"):
         scores.report(IDS[:3], said[:3], guess=0.5)
 
 
@@ -208,7 +208,7 @@ def test_boards_and_sheets_can_be_registered_by_a_steward() -> None:
     assert scores.report(IDS, RIGHT, guess=0.75).confirmed
     with pytest.raises(InvalidParameter, match="ids must be those of the benchmark"):
         GuardedScores(guard, ids=IDS).report([f"other {one}" for one in IDS], RIGHT, guess=0.75)
-    with pytest.raises(InvalidParameter, match="ids must name all items, 1000 in all, got 3"):
+    with pytest.raises(InvalidParameter, match="ids must name all 1000 items, got 3"):
         GuardedScores(guard, ids=IDS[:3])
 
 

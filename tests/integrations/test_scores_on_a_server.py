@@ -33,7 +33,7 @@ def test_scores_are_reported_to_a_server() -> None:
             climbed = scores.report(IDS, RIGHT)
             assert climbed.improved
             assert climbed.low < 0.75 < climbed.high
-            with pytest.raises(InvalidParameter, match="one entry per item"):
+            with pytest.raises(InvalidParameter, match="one entry for each of"):
                 scores.report(IDS[:10], RIGHT[:10], guess=0.7)
             scores.report(IDS, RIGHT, guess=0.74)
             scores.report(IDS, RIGHT, guess=0.73)

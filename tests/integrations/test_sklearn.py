@@ -747,7 +747,7 @@ def test_a_search_that_goes_on_pickles_nothing_of_the_holdout() -> None:
         again.finish()
     # A copy with a plan of its own would spend one confidence twice.
     for one in (again, clone(again)):
-        with pytest.raises(InvalidParameter, match="holdout must be given anew"):
+        with pytest.raises(InvalidParameter, match="holdout must be given again"):
             one.fit(X[:2000], Y[:2000], X_holdout=X[2000:].copy(), y_holdout=Y[2000:])
     assert not plan.ended
 

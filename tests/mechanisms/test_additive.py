@@ -111,10 +111,10 @@ class TestRelease:
         with pytest.raises(InvalidParameter, match="masked"):
             mechanism.release(np.ma.masked_array([0.0, 1.0, 2.0], [False, True, False]))
         for wrong in (np.zeros(2), 0.731, [0.731]):
-            with pytest.raises(InvalidParameter, match="one release holds 3 numbers") as caught:
+            with pytest.raises(InvalidParameter, match="one release has 3 numbers") as caught:
                 mechanism.release(wrong)  # type: ignore[arg-type]
             assert "0.731" not in str(caught.value)
-        with pytest.raises(InvalidParameter, match="one release holds 1 number, got 2"):
+        with pytest.raises(InvalidParameter, match="one release has 1 number, got 2"):
             Gaussian(1, rho=1).release(np.zeros(2))
 
     def test_half_width_on_a_coarse_grid_counts_the_rounding(self) -> None:

@@ -177,9 +177,9 @@ class TestAudit:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"pairs": []}, "pairs must hold at least one pair"),
-            ({"pairs": iter([(0, 1)])}, "pairs must hold at least one pair"),
-            ({"pairs": [(0, 1, 2)]}, "pairs must hold at least one pair"),
+            ({"pairs": []}, "pairs must be a list of at least one pair"),
+            ({"pairs": iter([(0, 1)])}, "pairs must be a list of at least one pair"),
+            ({"pairs": [(0, 1, 2)]}, "pairs must be a list of at least one pair"),
             ({"simulate": lambda bit, runs: [{bit}] * runs}, "hashable"),
             ({"runs": 10}, "runs must be a whole number, at least 1000"),
             ({"confidence": 1.0}, "confidence"),

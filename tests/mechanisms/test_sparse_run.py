@@ -61,7 +61,7 @@ class TestBudget:
         assert run.exhausted
         spent = source.count
         for ask in (lambda: run.ask(FAR), lambda: run.ask_all([FAR]), lambda: run.ask(float("nan"))):
-            with pytest.raises(BudgetExhausted, match="all 2 answers above are spent"):
+            with pytest.raises(BudgetExhausted, match="all 2 answers above are used up"):
                 ask()
         assert source.count == spent
         assert (run.asked, run.left) == (3, 0)
@@ -108,7 +108,7 @@ class TestBudget:
             lambda: Laplace(1, 1e-12, dimension=2),
             lambda: Gaussian(1, rho=1e-24, dimension=2),
         ):
-            with pytest.raises(InvalidParameter, match=r"2\*\*48 steps"):
+            with pytest.raises(InvalidParameter, match=r"2\*\*48 grid steps"):
                 build()
         with pytest.raises(InvalidParameter, match="threshold"):
             sparse(1e300, 1.0, 1.0, 1)
@@ -122,7 +122,7 @@ class TestBudget:
         run = mechanism.start(Seeded(6))
         for value in [-FAR] * 12:
             run.ask(value)
-        with pytest.raises(BudgetExhausted, match="all 3 epochs are spent"):
+        with pytest.raises(BudgetExhausted, match="all 3 epochs are used up"):
             run.ask(-FAR)
         transcripts = mechanism.replicate([-FAR] * 14, 50, Seeded(7))
         assert (transcripts == [0] * 12 + [-1] * 2).all()
@@ -181,9 +181,9 @@ class TestSecrets:
             ({"threshold": True}, "whole numbers"),
             ({"threshold": None}, "threshold of the epoch"),
             ({"threshold": None, "in_epoch": 0}, "threshold of the epoch"),
-            ({"more": 2}, "state must hold"),
-            ({"mechanism": {}}, "this very mechanism"),
-            ({"mechanism": None}, "this very mechanism"),
+            ({"more": 2}, "state must have"),
+            ({"mechanism": {}}, "a run of this mechanism"),
+            ({"mechanism": None}, "a run of this mechanism"),
         ],
     )
     def test_wrong_state(self, change: dict[str, Any], message: str) -> None:
@@ -193,14 +193,14 @@ class TestSecrets:
         with pytest.raises(InvalidParameter, match=message):
             mechanism.resume(good | change)
         for nothing in (None, {}):
-            with pytest.raises(InvalidParameter, match="state must hold"):
+            with pytest.raises(InvalidParameter, match="state must have"):
                 mechanism.resume(nothing)  # type: ignore[arg-type]
 
     def test_a_state_belongs_to_its_mechanism(self) -> None:
         run = make(2).start(Seeded(20))
         run.ask(-FAR)
         for other in (make(3), sparse(0.5, 1.0, 1.0, 2), sparse(0.0, 1.0, 2.0, 2), sparse_vector(0.0, 1.0, 1.0, 2)):
-            with pytest.raises(InvalidParameter, match="this very mechanism"):
+            with pytest.raises(InvalidParameter, match="a run of this mechanism"):
                 other.resume(run.secret_state())
 
     def test_a_fresh_epoch_needs_no_threshold(self) -> None:

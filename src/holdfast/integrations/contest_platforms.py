@@ -48,9 +48,9 @@ def guard_of(
 
         if token is None and settings.get("one_participant") is not True:
             raise InvalidParameter(
-                f"{SETTINGS} must say who submits where it names a server: tokens with that of each team (EvalAI), or "
-                f"{CLAIM} with the participant's own token (Codabench); with one_participant: true everybody counts as "
-                "one participant. Nothing was spent"
+                f"{SETTINGS} names a server, so it must say who submits: tokens with the token of each team (EvalAI), "
+                f"or {CLAIM} with the participant's own token (Codabench); with one_participant: true everybody "
+                "counts as one participant. Nothing was spent"
             )
         with connect(settings["server"], token, guard=settings.get("guard")) as connection:
             yield connection.guard()
@@ -70,9 +70,13 @@ def read_settings(path: Path) -> dict[str, Any]:
     try:
         settings = read_json(path.read_bytes())
     except OSError:
-        raise InvalidParameter(f"{path.name} must be next to the reference data: it says where the guard is") from None
+        raise InvalidParameter(
+            f"{path.name} must be next to the reference data, because it says where the guard is"
+        ) from None
     if not isinstance(settings, dict) or not set(settings) <= _KNOWN:
-        raise InvalidParameter(f"{path.name} must be an object with some of {', '.join(sorted(_KNOWN))}")
+        raise InvalidParameter(
+            f"{path.name} must be an object with some of these members and no others: {', '.join(sorted(_KNOWN))}"
+        )
     if settings.get("server") is None and not {"ledger", "rows"} <= set(settings):
         raise InvalidParameter(f"{path.name} must name a server, or a ledger and rows")
     tokens = settings.get("tokens", {})
@@ -117,10 +121,11 @@ def scored(
 
 
 def score_folder(given: Path, out: Path) -> dict[str, Any]:
-    r"""Codabench's contract: predictions in `res/`, the host's data in `ref/`, and `scores.json` as output.
+    r"""Score a submission on Codabench: predictions from `res/`, the host's data from `ref/`, and `scores.json` as
+    the output.
 
     `detailed_results.html` says in words what was shown. An error of the participant is raised, so that the platform
-    shows the submission as failed with these words; nothing was spent then.
+    shows the submission as failed with the text of the error. In that case nothing was spent.
 
     Examples
     --------
@@ -149,7 +154,9 @@ def score_folder(given: Path, out: Path) -> dict[str, Any]:
         )
     claimed = read_json(claim.read_bytes()) if claim.exists() else {}
     if not isinstance(claimed, dict) or not isinstance(claimed.get("token", ""), str):
-        raise InvalidParameter(f"{CLAIM} must be an object with guess, name or token, and the token a text")
+        raise InvalidParameter(
+            f"{CLAIM} must be an object with some of guess, name and token, and the token must be a text"
+        )
     found = scored(
         settings,
         reference,
@@ -173,19 +180,20 @@ def score_folder(given: Path, out: Path) -> dict[str, Any]:
 def evaluate(
     test_annotation_file: str, user_submission_file: str, phase_codename: str, **kwargs: Any
 ) -> dict[str, list[dict[str, dict[str, float]]]]:
-    """EvalAI's contract: the annotation file is the settings, and the result has one entry for the split.
+    """Score a submission on EvalAI. The annotation file has the settings, and the result has one entry for the
+    split.
 
-    `{"boards": {"dev": "income"}}` in the settings names the board of each phase, and `split` what EvalAI calls the
-    split, `test_split` by default. The participant is `participant_team` of the metadata that EvalAI hands over; on a
-    server, whose token `tokens` has for this number or for `participant_team_name`.
-    `from holdfast.integrations.contest_platforms import evaluate` is all that the host's `main.py` needs.
+    In the settings `{"boards": {"dev": "income"}}` names the leaderboard of each phase. `split` is EvalAI's name of the
+    split, by default `test_split`. The participant is `participant_team` in the metadata that EvalAI hands over. If the
+    guard is on a server, `tokens` has the token for this number or for `participant_team_name`. The host's `main.py`
+    needs only `from holdfast.integrations.contest_platforms import evaluate`.
 
     Examples
     --------
     >>> evaluate("nothing.json", "predictions.csv", "dev")
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: nothing.json must be next to the reference data: it says where the guard is
+    holdfast.errors.InvalidParameter: nothing.json must be next to the reference data, because it says where the ...
     """
     path = Path(test_annotation_file)
     settings = read_settings(path)

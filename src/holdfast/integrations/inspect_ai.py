@@ -20,20 +20,20 @@ def _guarded(
     to_float: ValueToFloat | None = None,
     epochs: int = 1,
 ) -> Metric:
-    """The guarded mean of a scorer's values, for `Task(metrics=[...])`, which takes the place of the plain metrics.
+    """The guarded mean of a scorer's values. Use it in `Task(metrics=[...])` in place of the plain metrics.
 
-    In the log are `score`, which is the guess where it was confirmed and a corrected value where not, `score_low` and
-    `score_high`, the interval, `score_confirmed` and `score_left`. What is promised stands with each in `params`. Where
-    the guard has the labels it is sent each score's `answer` and grades by itself; else the scorer's grades.
+    The log has `score` (the guess if it was confirmed, otherwise a corrected value), `score_low` and `score_high` (the
+    ends of the interval), `score_confirmed` and `score_left`. Each has in `params` what is guaranteed. If the guard has
+    the labels, it gets each score's `answer` and grades it. Otherwise it gets the scorer's grades.
 
-    Inspect also computes metrics while samples still run, to show them; until all items have a score of every epoch it
-    is NaN and nothing is asked. So it stays for a run with `limit`, in which samples failed, or with other `epochs`
-    than said here: a score is checked on the whole benchmark. Wherever it is NaN, the log has next to it a second
-    metric whose name says why, because a metric's value must be a number. An item's value is the mean over its epochs,
-    whatever reducer the task has.
+    Inspect also computes metrics while samples are still running. Until every item has a score of every epoch, the
+    value is NaN and nothing is asked. So it stays NaN for a run with `limit`, a run with failed samples, or a run with
+    another number of `epochs` than given here, because a score is checked on the whole benchmark. Next to a NaN the log
+    has a second metric whose name says why, because the value of a metric must be a number. The value of an item is the
+    mean over its epochs, whatever reducer the task has.
 
-    The log also holds every sample's own score. Who reads those to pick models leaves the guarantee;
-    `eval(..., log_samples=False)` does not write them.
+    The log also has the score of every sample. The guarantee does not cover choosing models by these scores. `eval(...,
+    log_samples=False)` leaves them out of the log.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ def _guarded(
     if not isinstance(scores, GuardedScores):
         raise InvalidParameter(
             f"scores must be a GuardedScores, got a {type(scores).__name__}; a log shows the earlier scores but does "
-            f"not contain the budget, so open the GuardedScores again and evaluate again, which is free"
+            "not contain the budget, so open the GuardedScores again and repeat the evaluation, which is free"
         )
     epochs = arguments.whole("epochs", epochs, at_least=1)
     if scores.answers and epochs > 1:
         raise InvalidParameter(
-            "epochs must be 1 where the guard has the labels, because answers cannot be averaged over epochs"
+            "epochs must be 1 if the guard has the labels, because answers cannot be averaged over epochs"
         )
     benchmark, number = scores, value_to_float() if to_float is None else to_float
 

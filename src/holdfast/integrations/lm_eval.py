@@ -20,12 +20,12 @@ PARTS = ("", "_low", "_high")
 
 
 def guarded(scores: GuardedScores, guess: float | None = None) -> Callable[[Sequence[float]], float]:
-    """Return an aggregation for a task's `metric_list`, in the place of `mean`: the guarded mean.
+    """Return an aggregation that computes the guarded mean. Use it in a task's `metric_list` in place of `mean`.
 
-    It gets one number a document, in the order of the documents, and no ids: their places stand for them. So all
-    runs must go over the same documents in the same order, in one process. Where the budget is used up it is NaN, and a
-    warning says so: there is room for a number and no more. `guard_task` needs no such care, and shows
-    the interval besides. In a YAML file use `aggregation: !function my_module.my_aggregation`.
+    The aggregation gets one number for each document, in the order of the documents, but no ids, so it takes the places
+    of the documents as ids. Therefore all runs must use the same documents in the same order, in one process. When the
+    budget is used up, the result is NaN with a warning. `guard_task` has no such limits, and it shows the interval too.
+    In a YAML file write `aggregation: !function my_module.my_aggregation`.
 
     Parameters
     ----------
@@ -61,15 +61,15 @@ def guard_task(
     guess: float | None = None,
     key: str | Callable[[Any], object] | None = None,
 ) -> Any:
-    """Let a task show one metric, guarded: the same task object comes back, ready for `simple_evaluate`.
+    """Make a task show one metric, guarded. The same task object is returned, ready for `simple_evaluate`.
 
-    The results have the metric under its name, which is the guess where it was confirmed and a corrected value where
-    not, and its interval under the name with `_low` and `_high`. There is no standard error, and the task's other
-    metrics are not computed: each would be a plain look at the same documents. What is promised, and the last answer
-    in full, stand in the results' `configs` under `metadata`.
+    The results have the metric under its name: the guess if it was confirmed, otherwise a corrected value. The ends of
+    its interval are under the name with `_low` and `_high`. There is no standard error, and the task's other metrics
+    are not computed, because each would show something about the same documents without a guard. What is guaranteed and
+    the last answer are in the results' `configs` under `metadata`.
 
-    `simple_evaluate` keeps every document's own score unless it is told `log_samples=False`. Who reads those to pick
-    models leaves the guarantee.
+    `simple_evaluate` keeps the score of every document unless you give `log_samples=False`. The guarantee does not
+    cover choosing models by these scores.
 
     Parameters
     ----------
@@ -105,16 +105,18 @@ def guard_task(
     _check(scores)
     known = sorted(task.aggregation())
     if metric not in known:
-        raise InvalidParameter(f"metric must be one of the task's, {', '.join(known)}, got {metric!r}")
+        raise InvalidParameter(f"metric must be one of the task's metrics, {', '.join(known)}, got {metric!r}")
     if getattr(task.aggregation()[metric], "__name__", "") not in ("mean", "nanmean"):
-        raise InvalidParameter(f"metric must be a mean over documents, and {metric!r} of this task is not")
+        raise InvalidParameter(f"metric must be a mean over documents, but {metric!r} of this task is not")
     plain, better = task.process_results, task.higher_is_better().get(metric)
     name = _naming(key)
 
     def process_results(doc: Any, results: Any) -> dict[str, _Named]:
         reported = plain(doc, results)
         if metric not in reported:
-            raise InvalidParameter(f"metric must have a value for every document, and {metric!r} has none for one")
+            raise InvalidParameter(
+                f"metric must have a value for every document, but {metric!r} has none for one document"
+            )
         return {metric + part: _Named(reported[metric], name(doc)) for part in PARTS}
 
     last: list[tuple[list[str], list[float], ReportedScore]] = []

@@ -24,27 +24,28 @@ _KNOWN = ("scores", "guess", "name", "values", "key")
 
 
 class GuardedEvaluator(ModelEvaluator):
-    """`mlflow.models.evaluate(..., evaluators="holdfast", evaluator_config={"scores": scores})`.
+    """An MLflow evaluator that logs a guarded score.
 
-    Logs to the run, under `name`, the guess where it was confirmed and a corrected value where not; its interval under
-    the name with `_low` and `_high`; what is promised and the whole answer as `holdfast_<name>.json`, and the
-    guarantee as the tag `holdfast.<name>`. Run it alone: MLflow's own evaluators log plain scores of the same rows.
-    The installed package registers it; it takes part in an evaluation only where it is configured.
+    Use it with `mlflow.models.evaluate(..., evaluators="holdfast", evaluator_config={"scores": scores})`. It logs to
+    the run:
 
-    The configuration:
+    - under `name` the guess if it was confirmed, otherwise a corrected value;
+    - under the name with `_low` and `_high` the ends of the interval;
+    - as `holdfast_<name>.json` what is guaranteed and the whole answer;
+    - as the tag `holdfast.<name>` the guarantee.
 
-    scores : GuardedScores
-        The benchmark and its budget.
-    guess : float, optional
-        The score expected, from other rows than these, such as the model's score on its validation split; by default
-        as `scores` says.
-    name : str
-        What the number is called; by default "guarded_score".
-    values : callable, optional
-        `values(predictions, targets)` gives one number in [0, 1] a row; by default 1 where they are equal. Not used
-        where the guard has the labels: then the predictions are sent, and the data needs no targets.
-    key : str, optional
-        The column of the data that names each row; by default its place stands for it.
+    Do not run MLflow's own evaluators with it, because they log plain scores of the same rows. Installing the package
+    registers the evaluator, but it takes part in an evaluation only if it is configured. The configuration has these
+    entries:
+
+    - `scores` (GuardedScores): the benchmark and its budget.
+    - `guess` (float, optional): the score that you expect from other rows, such as the model's score on its validation
+      split. By default it is that of `scores`.
+    - `name` (str): the name of the logged number, by default "guarded_score".
+    - `values` (function, optional): `values(predictions, targets)` returns one number in [0, 1] for each row. By
+      default it is 1 where the two are equal. If the guard has the labels it is not used: then the predictions are
+      sent, and the data needs no targets.
+    - `key` (str, optional): the column of the data that names each row. By default rows are named by their places.
 
     Examples
     --------
@@ -58,7 +59,7 @@ class GuardedEvaluator(ModelEvaluator):
 
     @classmethod
     def can_evaluate(cls, *, model_type: Any, evaluator_config: Any, **_: Any) -> bool:
-        """Return whether it is configured."""
+        """Return whether the evaluator is configured."""
         return isinstance(evaluator_config, Mapping) and "scores" in evaluator_config
 
     def evaluate(
@@ -74,7 +75,7 @@ class GuardedEvaluator(ModelEvaluator):
         predictions: Any = None,
         **_: Any,
     ) -> EvaluationResult:
-        """Check the model's score, log what may be shown of it, and return that."""
+        """Check the model's score, log what may be shown of it, and return what was logged."""
         scores, name, guess, values = _configured(evaluator_config)
         result = (
             dataset.predictions_data if model is None else _outputs(model.predict(dataset.features_data), predictions)
@@ -97,7 +98,9 @@ class GuardedEvaluator(ModelEvaluator):
 def _configured(config: Mapping[str, Any]) -> tuple[GuardedScores, str, float | None, Callable[[Any, Any], Any]]:
     unknown = [str(name) for name in config if name not in _KNOWN]
     if unknown:
-        raise InvalidParameter(f"evaluator_config has no {', '.join(unknown)}; it has {', '.join(_KNOWN)}")
+        raise InvalidParameter(
+            f"evaluator_config has the unknown entries {', '.join(unknown)}; it may have {', '.join(_KNOWN)}"
+        )
     scores = config["scores"]
     if not isinstance(scores, GuardedScores):
         raise InvalidParameter(f"scores must be a GuardedScores, got a {type(scores).__name__}")

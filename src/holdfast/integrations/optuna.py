@@ -18,13 +18,14 @@ require("optuna")  # studies come from the caller, so nothing else here would no
 
 
 class HoldoutCallback:
-    """Check a trial's value on the holdout when it ends, and stop the study when the budget is used up.
+    """A callback that checks each trial's value on the holdout when the trial ends. It stops the study when the
+    budget is used up.
 
-    The trial's own value is the guess; it must come from training rows (a cross-validated accuracy, say). The answer is
-    stored in the study's user attributes under `holdfast:<trial number>` and in `answers`. What the study may learn
-    from it is up to the objective: Optuna itself goes on with the guesses. To let the sampler see guarded scores
-    only, return `HoldoutScorer(...)(model, X, y)` from the objective instead. When the study is over, `close` gives
-    every checked trial exactly, with its interval.
+    The trial's own value is the guess. It must come from training rows, for example a cross-validated accuracy. The
+    answer is stored in the study's user attributes under `holdfast:<trial number>` and in `answers`. Optuna itself
+    continues with the guesses; your objective decides whether it uses the answers. If the sampler should see guarded
+    scores only, return `HoldoutScorer(...)(model, X, y)` from the objective instead. When the study is over, `close`
+    gives the exact value and interval of every checked trial.
 
     Parameters
     ----------
@@ -72,16 +73,16 @@ class HoldoutCallback:
 
     @property
     def holdout(self) -> ReusableHoldout:
-        """The plan and what is left of it."""
+        """The holdout, with its plan and what is left of it."""
         return self._holdout
 
     @property
     def answers(self) -> dict[int, Answer]:
-        """Answers by trial number."""
+        """The answers, by trial number."""
         return dict(self._answers)
 
     def close(self) -> dict[int, Answer]:
-        """End the run: every trial that was checked, exactly, with its interval. Nothing more can be asked."""
+        """End the run, and show the exact value and interval of every checked trial. No more questions can be asked."""
         mine = {id(answer): number for number, answer in self._answers.items()}
         before = self._holdout.transcript
         exact = self._holdout.close()

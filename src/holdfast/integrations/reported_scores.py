@@ -39,7 +39,7 @@ _ITEM, _RIGHT = "item", "right"
 
 @dataclass(frozen=True)
 class ReportedScore:
-    """What a harness may show of a score: numbers for its table, words for its log.
+    """What an evaluation harness may show of a score: numbers for its table and words for its log.
 
     Attributes
     ----------
@@ -79,9 +79,10 @@ class ReportedScore:
 
     @classmethod
     def of(cls, answer: Any, left: float | None, *, falling: bool = False, trusted: bool = False) -> Self:
-        """Read an answer of a holdout, a guard or a server.
+        """Return what may be shown of an answer of a holdout, a guard or a server.
 
-        `falling` where it is about what is missing to 1; `trusted` where a guard takes the harness's word for values.
+        Set `falling` if the answer is about one minus the score. Set `trusted` if the guard accepts the harness's
+        values without checking them.
         """
         value, ends = answer.value, answer.interval or (math.nan, math.nan)
         if falling:
@@ -102,7 +103,9 @@ class ReportedScore:
 
     @classmethod
     def refusal(cls, error: HoldfastError) -> Self:
-        """No number, and why; nothing is left where the budget is used up, and else it is not known here.
+        """Return a report without a number, with the reason why there is none.
+
+        `left` is 0 if the budget is used up, and NaN for any other reason, because then it is not known here.
 
         Examples
         --------
@@ -113,7 +116,7 @@ class ReportedScore:
         return cls(math.nan, left=left, refused=f"{type(error).__name__}: {error}")
 
     def numbers(self, name: str) -> dict[str, float]:
-        """Return what fits into a table of numbers, under `name` and names made of it."""
+        """Return the numbers for a table, under `name` and names that begin with it."""
         numbers = {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
         for part, truth in (("confirmed", self.confirmed), ("improved", self.improved)):
             if truth is not None:
@@ -123,7 +126,7 @@ class ReportedScore:
         return numbers
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON: numbers that are none are None."""
+        """Return plain data for JSON. Numbers that do not exist are None."""
         numbers = {name: getattr(self, name) for name in ("value", "low", "high", "left")}
         return {name: number if math.isfinite(number) else None for name, number in numbers.items()} | {
             "confirmed": self.confirmed,
@@ -206,7 +209,7 @@ class GuardKeeper(Keeper):
             board = self._policy.board(name)
             if not answers and board.metric not in ("accuracy", "mae"):
                 raise InvalidParameter(
-                    f"board must be accuracy or mae where the values state how correct each answer is, got {name!r}"
+                    f"board must be accuracy or mae if the values say how correct each answer is, got {name!r}"
                 )
             self._boards[board.rule] = board
 
@@ -287,13 +290,13 @@ def _left(remaining: Mapping[str, Any]) -> float | None:
 
 
 class GuardedScores(SharedOnCopy):
-    """The scores of models on one benchmark, each checked before it is shown.
+    """The scores of models on one benchmark. Each score is checked before it is shown.
 
-    `report` takes one value in [0, 1] for each item, by the item's id, and a guess of the score that did not come from
-    the benchmark: the score on a development split, say. If the guess is confirmed it is the score that is reported;
-    if not, a corrected value is. So thousands of models can be compared on the same items, and with the keeper's
-    confidence every reported interval holds the score on the population that the items were drawn from, however the
-    models were chosen, as long as they were chosen by reported numbers alone.
+    `report` takes one value in [0, 1] for each item, by the id of the item, and a guess of the score that did not come
+    from the benchmark, such as the score on a development split. If the guess is confirmed, the guess is reported. If
+    not, a corrected value is reported. So thousands of models can be compared on the same items. With the confidence of
+    the holdout or guard, every reported interval contains the score on the population from which the items were drawn,
+    as long as models were chosen by reported numbers alone.
 
     Parameters
     ----------
@@ -346,7 +349,9 @@ class GuardedScores(SharedOnCopy):
         tolerance = None if tolerance is None else arguments.real("tolerance", tolerance, above=0)
         if isinstance(keeper, ReusableHoldout):
             if answers or prefix:
-                raise InvalidParameter("answers and prefix must be left out with a holdout: it has no rows")
+                raise InvalidParameter(
+                    "answers and prefix must be left out with a holdout, because they are for the rows of a guard"
+                )
             self._keeper: Keeper = HoldoutKeeper(keeper, tolerance)
         elif hasattr(type(keeper), "submit"):
             named = [board] if isinstance(board, str) else list(board)
@@ -359,7 +364,7 @@ class GuardedScores(SharedOnCopy):
         self._guess = None if guess is None else arguments.real("guess", guess, at_least=0, at_most=1)
         self._ids = None if ids is None else tuple(sorted(_names(ids)))
         if self._ids is not None and len(self._ids) != self.n:
-            raise InvalidParameter(f"ids must name all items, {self.n} in all, got {len(self._ids)}")
+            raise InvalidParameter(f"ids must name all {self.n} items, got {len(self._ids)}")
 
     @classmethod
     @named_extras()
@@ -378,10 +383,12 @@ class GuardedScores(SharedOnCopy):
         tolerance: float | None = None,
         analyst: str = "analyst",
     ) -> Self:
-        """Scores whose budget is a ledger, which all processes and users of it share: begin it, or go on with it.
+        """Return scores whose budget is in a ledger, which all processes and users share. If there is no ledger yet,
+        it is begun.
 
-        The guard's sample is the list of items, each with the label "right": it trusts the harness about which answers
-        were. Everything else is a guard's: durable answers, receipts, `holdfast verify`.
+        The guard's data are the list of items, each with the label "right": the guard trusts the harness about which
+        answers were right. Everything else works as for any guard: answers are stored, there are receipts, and
+        `holdfast verify` checks the ledger.
 
         Parameters
         ----------
@@ -417,7 +424,7 @@ class GuardedScores(SharedOnCopy):
         from holdfast.guard.policy import Policy
 
         if not isinstance(benchmark, str) or not benchmark or not benchmark.isprintable():
-            raise InvalidParameter("benchmark must be a printable name")
+            raise InvalidParameter("benchmark must be a name of printable characters")
         names, prefix = _names(ids), f"{benchmark}/"
         policy = Policy(
             confidence=confidence,
@@ -432,20 +439,22 @@ class GuardedScores(SharedOnCopy):
 
     @property
     def n(self) -> int:
-        """Items of the benchmark."""
+        """The number of items of the benchmark."""
         return self._keeper.n
 
     @property
     def answers(self) -> bool:
-        """Whether values are a model's answers, or say how right they were."""
+        """Whether the values that `report` takes are a model's answers, and not numbers that say how right the
+        answers were.
+        """
         return self._keeper.answers
 
     def promise(self) -> dict[str, Any]:
-        """Return what is promised, in plain public data: for the log of a harness."""
+        """Return what is guaranteed, as plain public data for the log of a harness."""
         return self._keeper.promise()
 
     def report(self, ids: Iterable[object], values: Iterable[Any], guess: float | None = None) -> ReportedScore:
-        """Check a model's score and say what may be shown of it.
+        """Check a model's score, and return what may be shown of it.
 
         Parameters
         ----------
@@ -485,8 +494,8 @@ class GuardedScores(SharedOnCopy):
         """Ids in order with their values; checked, and the same ids as before."""
         if len(names) != self.n or len(values) != self.n:
             raise InvalidParameter(
-                f"ids and values must have one entry per item, {self.n} in all, got {len(names)} and {len(values)}: "
-                "a score is checked on the whole benchmark"
+                f"ids and values must have one entry for each of {self.n} items, because a score is checked on the "
+                f"whole benchmark, got {len(names)} and {len(values)}"
             )
         if self.answers:
             matched = np.empty(self.n, dtype=object)
@@ -498,7 +507,7 @@ class GuardedScores(SharedOnCopy):
         if self._ids is None:
             self._ids = tuple(names)
         elif self._ids != tuple(names):
-            raise InvalidParameter("ids must be those of the benchmark: a budget belongs to one set of items")
+            raise InvalidParameter("ids must be those of the benchmark, because a budget is for one set of items")
         return names, matched[order]
 
     def _repr_params_(self) -> dict[str, Any]:
@@ -512,7 +521,7 @@ class GuardedScores(SharedOnCopy):
 def _names(ids: Iterable[object]) -> list[str]:
     names = [str(name) for name in ids]
     if len(names) != len(set(names)):
-        raise InvalidParameter("ids must name each item once, and some come twice")
+        raise InvalidParameter("ids must name each item once, but some occur twice")
     return names
 
 

@@ -30,7 +30,7 @@ class GridMechanism(ABC):
     @property
     @abstractmethod
     def law(self) -> GridLaplace | GridGaussian:
-        """The distribution of the noise, in whole steps, with its exact cost."""
+        """The distribution of the noise in whole grid steps, with its exact privacy cost."""
 
     @abstractmethod
     def _noise_steps(self, beta: float, draws: int) -> int:
@@ -39,7 +39,7 @@ class GridMechanism(ABC):
     def half_width(self, beta: float, draws: int | None = None) -> float:
         """Return how far an answer can be off, rounding included, except with probability `beta`.
 
-        A quantile of the noise in whole steps, plus half a step.
+        It is a quantile of the noise in whole grid steps, plus half a step.
 
         Parameters
         ----------
@@ -80,9 +80,9 @@ class GridMechanism(ABC):
 class Laplace(GridMechanism):
     """Adds discrete Laplace noise to a number, or to a vector of `dimension` numbers.
 
-    The value is rounded to the nearest point of the grid, the sensitivity is rounded up to whole steps, and integer
-    noise with `P(k)` proportional to `exp(-|k|/scale)` is added. The distribution that is sampled is
-    epsilon-differentially private exactly: the scale is a whole number of steps, at least sensitivity over epsilon.
+    The value is rounded to the nearest point of a grid, and the sensitivity is rounded up to whole grid steps. Then
+    integer noise is added, with `P(k)` proportional to `exp(-|k|/scale)`. The result is exactly epsilon-differentially
+    private.
 
     Parameters
     ----------
@@ -94,6 +94,10 @@ class Laplace(GridMechanism):
         How many numbers are released together.
     grid : Grid, optional
         None for one with at least 2048 steps in the scale.
+
+    Notes
+    -----
+    The scale is a whole number of steps, at least sensitivity over epsilon.
 
     Examples
     --------
@@ -124,12 +128,12 @@ class Laplace(GridMechanism):
 
     @cached_property
     def law(self) -> GridLaplace:
-        """The distribution of the noise, in whole steps, with its exact epsilon."""
+        """The distribution of the noise in whole grid steps, with its exact epsilon."""
         return laplace_on_grid(self.sensitivity, self.epsilon, self.grid, dimension=self.dimension)
 
     @property
     def cost(self) -> PureDP:
-        """What one release spends."""
+        """The privacy cost of one release."""
         return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
@@ -138,7 +142,7 @@ class Laplace(GridMechanism):
         return Guarantee("mechanism.laplace", self.to_dict(), NEIGHBOURS)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         return {
             "sensitivity": plain(self.sensitivity),
             "epsilon": plain(self.epsilon),
@@ -154,10 +158,9 @@ class Laplace(GridMechanism):
 class Gaussian(GridMechanism):
     """Adds discrete Gaussian noise to a number, or to a vector of `dimension` numbers.
 
-    The value is rounded to the nearest point of the grid, the sensitivity is rounded up to whole steps, and integer
-    noise with `P(k)` proportional to `exp(-k^2/(2 sigma^2))` is added. The distribution that is sampled is rho-zCDP
-    exactly (Canonne-Kamath-Steinke 2020, Theorem 4). It is not exactly Gaussian-DP, so the cost is `ZCDP` and nothing
-    stronger.
+    The value is rounded to the nearest point of a grid, and the sensitivity is rounded up to whole grid steps. Then
+    integer noise is added, with `P(k)` proportional to `exp(-k^2/(2 sigma^2))`. The result is exactly rho-zCDP. It is
+    not exactly Gaussian-DP, so the cost is `ZCDP`.
 
     Parameters
     ----------
@@ -169,6 +172,10 @@ class Gaussian(GridMechanism):
         How many numbers are released together.
     grid : Grid, optional
         None for one with at least 2048 steps in sigma.
+
+    Notes
+    -----
+    Canonne-Kamath-Steinke 2020, Theorem 4.
 
     Examples
     --------
@@ -192,7 +199,7 @@ class Gaussian(GridMechanism):
     def __post_init__(self) -> None:
         rational("sensitivity", self.sensitivity, above=0)
         if (self.rho is None) == (self.sigma is None):
-            raise InvalidParameter("give exactly one of rho and sigma")
+            raise InvalidParameter("exactly one of rho and sigma must be given")
         name = "rho" if self.sigma is None else "sigma"
         rational(name, getattr(self, name), above=0)
         object.__setattr__(self, "dimension", arguments.whole("dimension", self.dimension, at_least=1))
@@ -203,14 +210,16 @@ class Gaussian(GridMechanism):
 
     @cached_property
     def law(self) -> GridGaussian:
-        """The distribution of the noise, in whole steps, with its exact rho."""
+        """The distribution of the noise in whole grid steps, with its exact rho."""
         return gaussian_on_grid(
             self.sensitivity, rho=self.rho, sigma=self.sigma, grid=self.grid, dimension=self.dimension
         )
 
     @property
     def cost(self) -> ZCDP:
-        """What one release spends: the declared rho, or that of the sampled distribution."""
+        """The privacy cost of one release: the declared rho, or if sigma was given the rho of the noise that is
+        drawn.
+        """
         return ZCDP(float_up(self.law.rho if self.rho is None else rational("rho", self.rho, above=0)))
 
     @property
@@ -219,7 +228,7 @@ class Gaussian(GridMechanism):
         return Guarantee("mechanism.gaussian", self.to_dict(), NEIGHBOURS)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         return {
             "sensitivity": plain(self.sensitivity),
             "rho": self.cost.rho,

@@ -13,12 +13,12 @@ from holdfast.core.guarantee import Guarantee
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer. `value` and `interval` are None where nothing but a bit was released.
+    """One answer. If only a pass or a failure was released, `value` and `interval` are None.
 
-    `interval` holds for every answer of the same method at once, with the confidence in `guarantee`. `passed` says
-    whether a check or claim passed, None for questions that cannot fail. `remaining` counts what may still be asked.
-    `widening` is the price: by what part later intervals are wider because of what this answer showed, where that is
-    known. `final_widening` is the same for the interval of a final, which has more to lose.
+    The intervals of all answers of the same method hold together, with the confidence in `guarantee`. `passed` says
+    whether a check or claim passed; it is None for questions that cannot fail. `remaining` counts what may still be
+    asked. `widening` is the price of the answer, where it is known: the proportion by which later intervals are wider
+    because of what this answer showed. `final_widening` is the same for the interval of a final, which can be larger.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Answer:
 
     @property
     def half_width(self) -> float | None:
-        """Half the length of the interval."""
+        """Half of the length of the interval."""
         return None if self.interval is None else (self.interval[1] - self.interval[0]) / 2
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Answer:
 
     @property
     def price(self) -> str:
-        """What the answer did to later intervals, in words; empty where that is next to nothing."""
+        """The effect of the answer on later intervals, in words. It is empty if the effect is negligible."""
         return price_words(self.widening, self.final_widening)
 
     def to_dict(self) -> dict[str, Any]:

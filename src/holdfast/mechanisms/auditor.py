@@ -36,7 +36,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found: `epsilon >= lower_bound` except with probability `1 - confidence`.
+    """The result of an audit: the privacy loss epsilon is at least `lower_bound`, with probability `confidence`.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Audit:
 
     @property
     def caught(self) -> bool:
-        """Whether the claim is refuted."""
+        """Whether the audit refutes the claimed privacy cost."""
         return self.verdict == "violated"
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,14 +106,12 @@ def audit(
     bins: int = 32,
     statistics: Sequence[Statistic] = (),
 ) -> Audit:
-    """Look for evidence that a mechanism spends more than it claims.
+    """Look for evidence that a mechanism spends more privacy than it claims.
 
-    Half of the runs choose the event. A quarter makes scores: the estimated log-likelihood ratio of the whole output,
-    the sum of those of its columns, and the given statistics. The next quarter picks a score, a direction and a cut.
-    The other half tests. If `p` is the event's probability on the likely input and `q` on the other, then
-    `epsilon >= log((p - delta) / q)`. With Clopper-Pearson limits `p_low` and `q_high`, each at level
-    `(1 - confidence) / (2 tests)`, the reported bound holds except with probability `1 - confidence`. `tests` is the
-    number of pairs times `events` (Bonferroni).
+    The mechanism is run many times on pairs of neighbouring inputs. Half of the runs choose an event that tells the two
+    inputs apart, and the other half test it. If the event has probability `p` on the likely input and `q` on the other,
+    then `epsilon >= log((p - delta) / q)`. The reported lower bound uses Clopper-Pearson limits of `p` and `q`. It
+    holds with probability `confidence`.
 
     Parameters
     ----------
@@ -144,6 +142,12 @@ def audit(
 
     Notes
     -----
+    Half of the runs choose the event. A quarter makes scores: the estimated log-likelihood ratio of the whole
+    output, the sum of those of its columns, and the given statistics. The next quarter picks a score, a direction
+    and a cut. The other half tests. With Clopper-Pearson limits `p_low` and `q_high`, each at level `(1 -
+    confidence) / (2 tests)`, the reported bound holds except with probability `1 - confidence`. `tests` is the
+    number of pairs times `events` (Bonferroni).
+
     Time: the simulation, plus a sort of the `runs` rows for each column.
 
     Examples
@@ -169,7 +173,7 @@ def audit(
     events = arguments.whole("events", events, at_least=1)
     bins = arguments.whole("bins", bins, at_least=2)
     if not isinstance(pairs, Sequence) or len(pairs) == 0 or any(not _is_pair(pair) for pair in pairs):
-        raise InvalidParameter("pairs must hold at least one pair of neighbouring inputs, as a list of pairs")
+        raise InvalidParameter("pairs must be a list of at least one pair of neighbouring inputs")
 
     tests = len(pairs) * events
     level = (1 - confidence) / (2 * tests)
@@ -200,10 +204,11 @@ def audit(
 def clopper_pearson(
     successes: npt.ArrayLike, trials: int, level: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Exact binomial limits: each of the two fails with probability at most `level`.
+    """Return exact binomial limits of a probability. Each of the two limits is wrong with probability at most
+    `level`.
 
-    Clopper and Pearson 1934: the lower limit `l` solves `P(Bin(trials, l) >= successes) = level`, the upper one the
-    mirror image. Quantiles of beta distributions give both; they are moved outwards by a relative 1e-12.
+    The lower limit `l` solves `P(Bin(trials, l) >= successes) = level`. The upper limit `u` solves `P(Bin(trials, u) <=
+    successes) = level`.
 
     Parameters
     ----------
@@ -213,6 +218,11 @@ def clopper_pearson(
         Number of independent trials.
     level : float
         Error probability of each limit on its own, in (0, 1).
+
+    Notes
+    -----
+    Clopper and Pearson 1934. Quantiles of beta distributions give both; they are moved outwards by a relative
+    1e-12.
 
     Examples
     --------

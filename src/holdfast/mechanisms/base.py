@@ -29,7 +29,7 @@ LOCAL = "neighbours replace one person's own value"
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """A frozen set of public parameters that knows what one use of it costs.
+    """A frozen set of public parameters of a mechanism, with the privacy cost of one use.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Mechanism(Protocol):
 
     @property
     def cost(self) -> Cost:
-        """What one use spends."""
+        """The privacy cost of one use."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -50,7 +50,7 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LocalEstimate:
-    """An unbiased estimate from `n` local answers, and the standard error that the noise gives it.
+    """An unbiased estimate from the answers of `n` people, with the standard error that the noise causes.
 
     Examples
     --------
@@ -105,10 +105,10 @@ def one_vector(value: Any, dimension: int) -> Any:
         array = plain_array("value", value, "iuf", "a number or an array of numbers")
         if array.size != dimension:
             raise InvalidParameter(
-                f"one release holds {dimension} number{'s' if dimension > 1 else ''}, got {array.size}; "
-                "its cost is stated for a vector of that dimension"
+                f"one release has {dimension} number{'s' if dimension > 1 else ''}, got {array.size}; the cost is "
+                "stated for a vector of exactly this dimension"
             )
         return array
     if dimension != 1:
-        raise InvalidParameter(f"one release holds {dimension} numbers, got one")
+        raise InvalidParameter(f"one release has {dimension} numbers, got one")
     return value

@@ -40,10 +40,10 @@ from holdfast.noise.local import (
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """One category of `d`, answered truthfully with odds `e^epsilon` to 1 against each of the others.
+    """Randomized response: a person reports one of `d` categories, the true one with odds `e^epsilon` to 1 against
+    each other one.
 
-    Warner 1965 for two categories; M_EXP of Gaboardi-Rogers 2018. epsilon-differentially private for the person who
-    answers.
+    The answer is epsilon-differentially private for the person who gives it.
 
     Parameters
     ----------
@@ -51,6 +51,10 @@ class RandomizedResponse:
         `d`, at least 2.
     epsilon : Fraction, int or float
         Positive; a float means the decimal it prints as.
+
+    Notes
+    -----
+    Warner 1965 for two categories; M_EXP of Gaboardi-Rogers 2018.
 
     Examples
     --------
@@ -71,7 +75,7 @@ class RandomizedResponse:
 
     @property
     def cost(self) -> PureDP:
-        """What one answer spends of its owner's privacy."""
+        """The privacy cost of one answer for the person who gives it."""
         return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
@@ -80,12 +84,16 @@ class RandomizedResponse:
         return Guarantee("mechanism.randomized-response", self.to_dict(), LOCAL)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         return {"categories": self.categories, "epsilon": plain(self.epsilon)}
 
     @property
     def contrast(self) -> float:
-        """How much likelier an answer is when true than when not: `(e^epsilon - 1) / (e^epsilon + d - 1)`."""
+        """How much more likely an answer is if it is true than if it is not: `(e^epsilon - 1) / (e^epsilon + d -
+        1)`.
+
+        It is the difference of the two probabilities.
+        """
         epsilon = plain(self.epsilon)
         return -math.expm1(-epsilon) / (1 + (self.categories - 1) * math.exp(-epsilon))
 
@@ -94,7 +102,7 @@ class RandomizedResponse:
     @overload
     def release(self, values: npt.NDArray[Any], source: Source | None = ...) -> npt.NDArray[np.int64]: ...
     def release(self, values: Any, source: Source | None = None) -> int | npt.NDArray[np.int64]:
-        """Randomize one category, or an array of them, each for its own person.
+        """Randomize one category, or an array of categories, one for each person.
 
         Parameters
         ----------
@@ -107,7 +115,7 @@ class RandomizedResponse:
         return answers if answers.ndim else int(answers)
 
     def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
-        """Estimate the frequencies of the categories among those who answered, without bias.
+        """Estimate, without bias, the frequencies of the categories among the people who answered.
 
         Parameters
         ----------
@@ -124,8 +132,11 @@ class RandomizedResponse:
         return LocalEstimate(value, np.sqrt(variance / n) / self.contrast, n)
 
     def half_width(self, n: int, beta: float) -> float:
-        """Return how far any estimated frequency is from the one among the `n` people, except with probability `beta`.
+        """Return how far any estimated frequency is from the true one among the `n` people, except with probability
+        `beta`.
 
+        Notes
+        -----
         Hoeffding's inequality for the `n` independent answers, over all categories at once.
         """
         return _hoeffding(n, beta, self.categories, self.contrast)
@@ -133,10 +144,11 @@ class RandomizedResponse:
 
 @dataclass(frozen=True)
 class BitFlip:
-    """A category as a one-hot row whose bits are flipped one by one, each kept with odds `e^(epsilon/2)` to 1.
+    """A person reports a category as a row of bits, one for each category. Each bit is kept with odds
+    `e^(epsilon/2)` to 1.
 
-    M_FC of Gaboardi-Rogers 2018; Duchi-Jordan-Wainwright 2013. Two one-hot rows differ in two bits, so it is epsilon-
-    differentially private. Less noisy than `RandomizedResponse` when there are many categories.
+    Before randomizing, only the bit of the person's category is 1. The answer is epsilon-differentially private for the
+    person. With many categories it is less noisy than `RandomizedResponse`.
 
     Parameters
     ----------
@@ -144,6 +156,10 @@ class BitFlip:
         `d`, at least 2.
     epsilon : Fraction, int or float
         Positive; a float means the decimal it prints as.
+
+    Notes
+    -----
+    M_FC of Gaboardi-Rogers 2018; Duchi-Jordan-Wainwright 2013. Two one-hot rows differ in two bits.
 
     Examples
     --------
@@ -160,7 +176,7 @@ class BitFlip:
 
     @property
     def cost(self) -> PureDP:
-        """What one answer spends of its owner's privacy."""
+        """The privacy cost of one answer for the person who gives it."""
         return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
@@ -169,16 +185,19 @@ class BitFlip:
         return Guarantee("mechanism.randomized-response", self.to_dict(), LOCAL)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         return {"categories": self.categories, "epsilon": plain(self.epsilon), "bits": "flipped"}
 
     @property
     def contrast(self) -> float:
-        """How much likelier a bit shows 1 when it is 1 than when it is 0: `tanh(epsilon/4)`."""
+        """How much more likely a bit is reported as 1 if it is 1 than if it is 0: `tanh(epsilon/4)`.
+
+        It is the difference of the two probabilities.
+        """
         return math.tanh(0.25 * plain(self.epsilon))
 
     def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.uint8]:
-        """Randomize one category, or an array of them: a row of bits for each person.
+        """Randomize one category, or an array of categories. The result is a row of bits for each person.
 
         Parameters
         ----------
@@ -190,7 +209,7 @@ class BitFlip:
         return flip_bits(one_hot(values, self.categories)[0], self.epsilon, source=source)
 
     def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
-        """Estimate the frequencies of the categories among those who answered, without bias.
+        """Estimate, without bias, the frequencies of the categories among the people who answered.
 
         Parameters
         ----------
@@ -206,22 +225,29 @@ class BitFlip:
         return LocalEstimate((shown - lie) / self.contrast, np.full(self.categories, error), len(rows))
 
     def half_width(self, n: int, beta: float) -> float:
-        """How far any estimated frequency is from the one among the `n` people, except with probability `beta`."""
+        """Return how far any estimated frequency is from the true one among the `n` people, except with probability
+        `beta`.
+        """
         return _hoeffding(n, beta, self.categories, self.contrast)
 
 
 @dataclass(frozen=True)
 class LeakyResponse:
-    """The worst (epsilon, delta)-differentially private answer about a bit, for games and lower bounds.
+    """The answer about one bit that reveals most among all (epsilon, delta)-private answers. Use it for games and
+    lower bounds.
 
-    With probability `delta` the bit itself is shown (codes 0 and 3); otherwise randomized response (codes 1 and 2).
-    The table is `holdfast.bounds.mechanism.randomized_response_table`. Every (epsilon, delta)-differentially private
-    mechanism, on a fixed pair of neighbours, is a post-processing of it (Kairouz-Oh-Viswanath 2015).
+    With probability `delta` the bit itself is shown (codes 0 and 3). Otherwise the answer is randomized response (codes
+    1 and 2). Every (epsilon, delta)-differentially private mechanism, on a fixed pair of neighbours, can be computed
+    from this answer.
 
     Parameters
     ----------
     epsilon, delta : Fraction, int or float
         Epsilon at least 0, delta in [0, 1).
+
+    Notes
+    -----
+    The table is `holdfast.bounds.mechanism.randomized_response_table`. Kairouz-Oh-Viswanath 2015.
 
     Examples
     --------
@@ -239,7 +265,9 @@ class LeakyResponse:
 
     @property
     def cost(self) -> PointwiseDP:
-        """What one answer spends: the loss is epsilon, up to a sign, except with probability exactly delta."""
+        """The privacy cost of one answer. The privacy loss is epsilon in size, except with probability exactly
+        delta.
+        """
         epsilon, delta = rational("epsilon", self.epsilon, at_least=0), rational("delta", self.delta, at_least=0)
         return PointwiseDP(float_up(epsilon), float_up(delta))
 
@@ -249,11 +277,11 @@ class LeakyResponse:
         return Guarantee("mechanism.randomized-response", self.to_dict(), LOCAL)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         return {"epsilon": plain(self.epsilon), "delta": plain(self.delta)}
 
     def release(self, bits: Any, source: Source | None = None) -> npt.NDArray[np.int64]:
-        """Codes 0, 1, 2, 3 for each bit.
+        """Return one of the codes 0, 1, 2 and 3 for each bit.
 
         Parameters
         ----------
@@ -270,7 +298,7 @@ def _counts(answers: npt.ArrayLike, categories: int) -> npt.NDArray[np.int64]:
     if array.ndim != 1 or array.size == 0:
         raise InvalidParameter("answers must be a list of at least one whole number")
     if array.min() < 0 or array.max() >= categories:
-        raise InvalidParameter(f"answers must be in [0, {categories})")
+        raise InvalidParameter(f"answers must be whole numbers from 0 to {categories} - 1")
     return np.bincount(array, minlength=categories)
 
 
@@ -293,7 +321,7 @@ class _LocalNumbers(ABC):
     @property
     @abstractmethod
     def law(self) -> GridLaplace | GridGaussian:
-        """The distribution of the noise, in whole steps."""
+        """The distribution of the noise in whole grid steps."""
 
     def _check_range(self) -> None:
         low, high, default = declared_range(self.low, self.high, self.default)
@@ -308,7 +336,7 @@ class _LocalNumbers(ABC):
         return {"low": self.low, "high": self.high, "default": self.default}
 
     def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.float64]:
-        """Add each person's own noise.
+        """Add noise to the numbers, drawn separately for each person.
 
         Parameters
         ----------
@@ -321,7 +349,8 @@ class _LocalNumbers(ABC):
         return self.law.release(clipped(values, self.low, self.high, self.default), source=source)
 
     def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
-        """Estimate the mean of the (clipped) numbers of those who answered; the error is that of the noise.
+        """Estimate the mean of the (clipped) numbers of the people who answered. The standard error is that of the
+        noise.
 
         Parameters
         ----------
@@ -336,10 +365,11 @@ class _LocalNumbers(ABC):
 
 @dataclass(frozen=True)
 class LocalLaplace(_LocalNumbers):
-    """A number in `[low, high]` plus discrete Laplace noise of scale `(high - low)/epsilon`, drawn by its owner.
+    """A person reports a number in `[low, high]` plus discrete Laplace noise of scale `(high - low)/epsilon`, drawn
+    by the person.
 
-    Numbers outside the range are moved into it first, and a missing one (NaN, None) becomes the public default: an
-    error would say something about its owner.
+    Numbers outside the range are first moved into it, and a missing number (NaN, None) is replaced by the public
+    default, because an error would reveal something about the person.
 
     Parameters
     ----------
@@ -371,12 +401,12 @@ class LocalLaplace(_LocalNumbers):
 
     @cached_property
     def law(self) -> GridLaplace:
-        """The distribution of the noise, in whole steps."""
+        """The distribution of the noise in whole grid steps."""
         return laplace_on_grid(self._width, self.epsilon)
 
     @property
     def cost(self) -> PureDP:
-        """What one answer spends of its owner's privacy."""
+        """The privacy cost of one answer for the person who gives it."""
         return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
@@ -385,12 +415,14 @@ class LocalLaplace(_LocalNumbers):
         return Guarantee("mechanism.laplace", self.to_dict(), LOCAL)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         return self._range() | {"epsilon": plain(self.epsilon)} | self.law.to_dict()
 
     def half_width(self, n: int, beta: float) -> float:
-        """Return how far the estimated mean is from that of the `n` people, except with probability `beta`.
+        """Return how far the estimated mean is from the true mean of the `n` people, except with probability `beta`.
 
+        Notes
+        -----
         Chernoff's bound with the exact moment generating function of the noise, plus half a step of rounding.
         """
         return laplace_mean_half_width(self.law, n, beta, rounding=0.5)
@@ -398,7 +430,8 @@ class LocalLaplace(_LocalNumbers):
 
 @dataclass(frozen=True)
 class LocalGaussian(_LocalNumbers):
-    """A number in `[low, high]` plus discrete Gaussian noise, drawn by its owner; rho-zCDP.
+    """A person reports a number in `[low, high]` plus discrete Gaussian noise, drawn by the person. The answer is
+    rho-zCDP.
 
     Parameters
     ----------
@@ -427,12 +460,12 @@ class LocalGaussian(_LocalNumbers):
 
     @cached_property
     def law(self) -> GridGaussian:
-        """The distribution of the noise, in whole steps."""
+        """The distribution of the noise in whole grid steps."""
         return gaussian_on_grid(self._width, rho=self.rho)
 
     @property
     def cost(self) -> ZCDP:
-        """What one answer spends of its owner's privacy."""
+        """The privacy cost of one answer for the person who gives it."""
         return ZCDP(float_up(rational("rho", self.rho, above=0)))
 
     @property
@@ -441,14 +474,18 @@ class LocalGaussian(_LocalNumbers):
         return Guarantee("mechanism.gaussian", self.to_dict(), LOCAL)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         return self._range() | {"rho": plain(self.rho)} | self.law.to_dict()
 
     def half_width(self, n: int, beta: float) -> float:
-        """Return how far the estimated mean is from that of the `n` people, except with probability `beta`.
+        """Return how far the estimated mean is from the true mean of the `n` people, except with probability `beta`.
 
-        The discrete Gaussian's moment generating function is at most the Gaussian's (Canonne-Kamath-Steinke 2020), so
-        `sigma sqrt(2 log(2/beta)/n)`; plus half a step of rounding.
+        It is `sigma sqrt(2 log(2/beta)/n)`, plus half a grid step for rounding.
+
+        Notes
+        -----
+        The discrete Gaussian's moment generating function is at most the Gaussian's (Canonne-Kamath-Steinke
+        2020).
         """
         return gaussian_mean_half_width(self.law, n, beta, rounding=0.5)
 
@@ -487,10 +524,10 @@ class _OneHotNoise(ABC):
     @property
     @abstractmethod
     def law(self) -> GridLaplace | GridGaussian:
-        """The distribution of the noise in each place, in whole steps of a grid that holds 0 and 1."""
+        """The distribution of the noise in each place, in whole steps of a grid that contains 0 and 1."""
 
     def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.float64]:
-        """Randomize one category, or an array of them: a row of numbers for each person.
+        """Randomize one category, or an array of categories. The result is a row of numbers for each person.
 
         Parameters
         ----------
@@ -502,7 +539,8 @@ class _OneHotNoise(ABC):
         return self.law.release(one_hot(values, self.categories)[0], source=source)
 
     def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
-        """Estimate the frequencies of the categories among those who answered: the mean row, without bias.
+        """Estimate, without bias, the frequencies of the categories among the people who answered: the mean of their
+        rows.
 
         Parameters
         ----------
@@ -519,9 +557,10 @@ class _OneHotNoise(ABC):
 
 @dataclass(frozen=True)
 class OneHotLaplace(_OneHotNoise):
-    """A one-hot row plus discrete Laplace noise of scale `2/epsilon` in every place; epsilon-differentially private.
+    """A person reports a category as a row with one 1, plus discrete Laplace noise of scale `2/epsilon` in every
+    place.
 
-    Two one-hot rows differ in two places by one. Section 8.2.2 of Rogers 2017; Gaboardi-Rogers 2018.
+    The answer is epsilon-differentially private for the person.
 
     Parameters
     ----------
@@ -529,6 +568,10 @@ class OneHotLaplace(_OneHotNoise):
         `d`, at least 2.
     epsilon : Fraction, int or float
         Positive; a float means the decimal it prints as.
+
+    Notes
+    -----
+    Two one-hot rows differ in two places by one. Section 8.2.2 of Rogers 2017; Gaboardi-Rogers 2018.
 
     Examples
     --------
@@ -547,13 +590,13 @@ class OneHotLaplace(_OneHotNoise):
 
     @cached_property
     def law(self) -> GridLaplace:
-        """The distribution of the noise in each place, in whole steps of a grid that holds 0 and 1."""
+        """The distribution of the noise in each place, in whole steps of a grid that contains 0 and 1."""
         epsilon = rational("epsilon", self.epsilon, above=0)
         return one_hot_laplace_law(epsilon, _fine(2 / epsilon))
 
     @property
     def cost(self) -> PureDP:
-        """What one answer spends of its owner's privacy."""
+        """The privacy cost of one answer for the person who gives it."""
         return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
@@ -562,20 +605,23 @@ class OneHotLaplace(_OneHotNoise):
         return Guarantee("mechanism.laplace", self.to_dict(), LOCAL)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         return {"categories": self.categories, "epsilon": plain(self.epsilon)} | self.law.to_dict()
 
     def half_width(self, n: int, beta: float) -> float:
-        """How far any estimated frequency is from the one among the `n` people, except with probability `beta`."""
+        """Return how far any estimated frequency is from the true one among the `n` people, except with probability
+        `beta`.
+        """
         return laplace_mean_half_width(self.law, n, beta, rounding=0.0, means=self.categories)
 
 
 @dataclass(frozen=True)
 class OneHotGaussian(_OneHotNoise):
-    """A one-hot row plus discrete Gaussian noise of variance `1/rho` in every place; rho-zCDP.
+    """A person reports a category as a row with one 1, plus discrete Gaussian noise of variance `1/rho` in every
+    place.
 
-    Two one-hot rows are `sqrt(2)` apart. Section 8.2.1 of Rogers 2017; Gaboardi-Rogers 2018. Weaker privacy than an
-    epsilon of `sqrt(2 rho)`: that promises rho-zCDP, and not the other way round.
+    The answer is rho-zCDP. This is weaker than differential privacy with epsilon `sqrt(2 rho)`, which implies rho-zCDP
+    but is not implied by it.
 
     Parameters
     ----------
@@ -583,6 +629,10 @@ class OneHotGaussian(_OneHotNoise):
         `d`, at least 2.
     rho : Fraction, int or float
         Positive; a float means the decimal it prints as.
+
+    Notes
+    -----
+    Two one-hot rows are `sqrt(2)` apart. Section 8.2.1 of Rogers 2017; Gaboardi-Rogers 2018.
 
     Examples
     --------
@@ -600,13 +650,13 @@ class OneHotGaussian(_OneHotNoise):
 
     @cached_property
     def law(self) -> GridGaussian:
-        """The distribution of the noise in each place, in whole steps of a grid that holds 0 and 1."""
+        """The distribution of the noise in each place, in whole steps of a grid that contains 0 and 1."""
         rho = rational("rho", self.rho, above=0)
         return one_hot_gaussian_law(rho, _fine(Fraction(math.sqrt(1 / rho))))
 
     @property
     def cost(self) -> ZCDP:
-        """What one answer spends of its owner's privacy."""
+        """The privacy cost of one answer for the person who gives it."""
         return ZCDP(float_up(rational("rho", self.rho, above=0)))
 
     @property
@@ -615,11 +665,13 @@ class OneHotGaussian(_OneHotNoise):
         return Guarantee("mechanism.gaussian", self.to_dict(), LOCAL)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         return {"categories": self.categories, "rho": plain(self.rho)} | self.law.to_dict()
 
     def half_width(self, n: int, beta: float) -> float:
-        """How far any estimated frequency is from the one among the `n` people, except with probability `beta`."""
+        """Return how far any estimated frequency is from the true one among the `n` people, except with probability
+        `beta`.
+        """
         return gaussian_mean_half_width(self.law, n, beta, rounding=0.0, means=self.categories)
 
 

@@ -27,17 +27,18 @@ METHODS: tuple[Method, ...] = ("permute-and-flip", "exponential", "geometric", "
 
 @dataclass(frozen=True)
 class Selection:
-    """Selects one of several candidates whose score is nearly the best.
+    """Selects one of several candidates whose score is nearly the best, with differential privacy.
 
-    Scores are put on a grid, the sensitivity `D` is rounded up to whole steps, and the choice is sampled exactly, with
-    `b = 2D/epsilon` (`D/epsilon` if monotone) steps:
+    Scores are rounded to a grid, and the sensitivity `D` is rounded up to whole steps. The choice is drawn exactly,
+    with the scale `b = 2D/epsilon` (or `D/epsilon` if `monotone`) in steps. The methods are:
 
-    - "permute-and-flip": candidates in random order, each taken with probability `exp(-gap/b)`; its expected score is
-      never below that of the exponential mechanism (McKenna-Sheldon 2020);
-    - "exponential": candidate `i` with probability proportional to `exp(score_i/b)` (McSherry-Talwar 2007); under
-      zCDP it costs only `epsilon^2/8`;
-    - "geometric", "laplace": the largest score after one- or two-sided noise of scale `b` (report noisy max). Only the
-      place of the maximum is released, never the noisy score.
+    - "permute-and-flip": the candidates are visited in random order, and each is chosen with probability `exp(-gap/b)`,
+      where `gap` is the distance of its score from the best. The expected score is never below that of the exponential
+      mechanism (McKenna-Sheldon 2020).
+    - "exponential": candidate `i` is chosen with probability proportional to `exp(score_i/b)` (McSherry-Talwar 2007).
+      Under zCDP it costs only `epsilon^2/8`.
+    - "geometric", "laplace": the largest score after one-sided or two-sided noise of scale `b` is chosen (report noisy
+      max). Only the place of the candidate is released, never the noisy score.
 
     Parameters
     ----------
@@ -78,25 +79,32 @@ class Selection:
 
     @cached_property
     def law(self) -> GridLaplace:
-        """The scale `b` in whole steps: one candidate's share of epsilon is that of Laplace noise of this scale."""
+        """The distribution of Laplace noise of scale `b` in whole steps.
+
+        One candidate's part of epsilon is that of Laplace noise of this scale.
+        """
         share = rational("epsilon", self.epsilon, above=0) / (1 if self.monotone else 2)
         return laplace_on_grid(self.sensitivity, share, self.grid)
 
     @property
     def cost(self) -> PureDP:
-        """What one selection spends."""
+        """The privacy cost of one selection."""
         return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
     def concentrated_cost(self) -> ZCDP:
-        """What one selection of the exponential mechanism spends under zCDP: `epsilon^2/8`.
+        """The privacy cost of one selection by the exponential mechanism under zCDP: `epsilon^2/8`.
 
+        For the other methods no such bound is proved here.
+
+        Notes
+        -----
         The log-likelihood ratio lies in an interval of length epsilon, and Hoeffding's lemma does the rest
-        (Cesar-Rogers 2021; the two lines are in docs/mechanisms.md). The other methods have no such bound here.
+        (Cesar-Rogers 2021; the two lines are in docs/mechanisms.md).
         """
         if self.method != "exponential":
             raise GuaranteeUnavailable(
-                f"epsilon^2/8-zCDP is proved for the exponential mechanism only, not for {self.method}"
+                f"the cost epsilon^2/8 under zCDP is proved for the exponential mechanism only, not for {self.method}"
             )
         return ZCDP(float_up(rational("epsilon", self.epsilon, above=0) ** 2 / 8))
 
@@ -107,7 +115,7 @@ class Selection:
         return Guarantee("mechanism.selection", self.to_dict(), NEIGHBOURS + monotone)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         return {
             "sensitivity": plain(self.sensitivity),
             "epsilon": plain(self.epsilon),
@@ -119,7 +127,8 @@ class Selection:
         }
 
     def gap(self, beta: float, candidates: int) -> float:
-        """How far the selected score falls short of the best one, rounding included, except with probability `beta`.
+        """Return how far the score of the selected candidate is below the best, rounding included, except with
+        probability `beta`.
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ class SparseMechanism:
 
     @cached_property
     def place(self) -> tuple[Grid, int]:
-        """The grid and the index of the public threshold on it."""
+        """The grid, and the index of the public threshold on it."""
         assert self.grid is not None
         return self.grid, self.grid.near_index(self.threshold, "threshold")
 
@@ -52,15 +52,17 @@ class SparseMechanism:
         _ = self.place
 
     def start(self: Rules, source: Source | None = None) -> SparseRun:
-        """Begin a run; questions are then asked one by one or in batches. The run spends `cost`, whatever happens."""
+        """Begin a run, in which questions are asked one by one or in batches. The run spends `cost`, whatever is
+        asked.
+        """
         return SparseRun(self, source)
 
     def resume(self: Rules, state: dict[str, Any], source: Source | None = None) -> SparseRun:
-        """Continue a run from its `secret_state()`."""
+        """Continue a run from what its `secret_state()` returned."""
         return SparseRun.resume(self, state, source)
 
     def release(self: Rules, values: npt.ArrayLike, source: Source | None = None) -> SparseAnswers:
-        """Answer a batch of questions in a run of its own.
+        """Answer a batch of questions in a new run that is used for this batch only.
 
         Parameters
         ----------
@@ -72,7 +74,7 @@ class SparseMechanism:
         return SparseRun(self, source).ask_all(values)
 
     def replicate(self: Rules, values: npt.ArrayLike, runs: int, source: Source | None = None) -> npt.NDArray[Any]:
-        """Transcripts of many independent runs, for simulations and audits; see `sparse_run.replicate`."""
+        """Return the transcripts of many independent runs, for simulations and audits; see `sparse_run.replicate`."""
         return replicate(self, values, runs, source)
 
 
@@ -83,13 +85,10 @@ Shares = tuple[Rational, Rational, Rational]
 class SparseVector(SparseMechanism):
     """Says for each of many questions whether its value is above a threshold, until `cap` answers were "above".
 
-    One class for all correct Laplace forms; the published ones have names in `holdfast.mechanisms.sparse_mechanisms`.
-    With `D` the sensitivity, `c` the cap, `e1, e2, e3` epsilon times the shares, and `k = 2` (1 if monotone), the
-    scales are: threshold `c D/e1` with refresh and `D/e1` without, comparison `k c D/e2`, released value `c D/e3`.
-    They are rounded up to whole steps of the grid, and all comparisons are comparisons of integers.
-
-    The whole run is epsilon-differentially private, however many questions are answered "below"; the proof is in
-    docs/mechanisms.md.
+    The whole run is epsilon-differentially private, however many questions are answered "below". Noise is added to the
+    threshold, to each comparison and, if values are released, to each released value. With `refresh` a fresh noisy
+    threshold is drawn after each answer "above". This class has all correct forms with Laplace noise. The published
+    ones have names in `holdfast.mechanisms.sparse_mechanisms`.
 
     Parameters
     ----------
@@ -111,6 +110,13 @@ class SparseVector(SparseMechanism):
         replaced.
     grid : Grid, optional
         None for one with at least 2048 steps in the sensitivity and in every scale.
+
+    Notes
+    -----
+    With `D` the sensitivity, `c` the cap, `e1, e2, e3` epsilon times the shares, and `k = 2` (1 if monotone), the
+    scales are: threshold `c D/e1` with refresh and `D/e1` without, comparison `k c D/e2`, released value `c
+    D/e3`. They are rounded up to whole steps of the grid, and all comparisons are comparisons of integers. The
+    proof of privacy is in docs/mechanisms.md.
 
     Examples
     --------
@@ -137,7 +143,9 @@ class SparseVector(SparseMechanism):
         rational("epsilon", self.epsilon, above=0)
         object.__setattr__(self, "cap", arguments.whole("cap", self.cap, at_least=1))
         if not isinstance(self.shares, tuple) or len(self.shares) != 3:
-            raise InvalidParameter("shares must be three numbers: of threshold, comparisons and released values")
+            raise InvalidParameter(
+                "shares must be three numbers: the shares of the threshold, the comparisons and the released values"
+            )
         for i, share in enumerate(self.shares):
             rational(f"shares[{i}]", share, above=0 if i < 2 else None, at_least=0)
         if sum(self._shares) > 1:
@@ -165,23 +173,24 @@ class SparseVector(SparseMechanism):
 
     @cached_property
     def laws(self) -> tuple[GridLaplace, ...]:
-        """The distributions of the noise on threshold, comparisons and, if there are any, released values."""
+        """The distributions of the noise on the threshold, on comparisons and, if there are any, on released values."""
         return tuple(laplace_on_grid(self.sensitivity, part, self.grid) for part in self._parts)
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """The noise scales in the questions' own unit."""
+        """The scales of the noise, in the unit of the questions."""
         return tuple(law.scale for law in self.laws)
 
     @property
     def length(self) -> None:
-        """An epoch has no limit."""
+        """The largest number of questions in an epoch: None, because here an epoch has no limit."""
         return
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """What the sampled distributions spend, exactly; at most `epsilon`, because scales are rounded up to whole
-        steps.
+        """The exact epsilon of the noise that is drawn.
+
+        It is at most `epsilon`, because scales are rounded up to whole steps.
         """
         threshold, question, *release = (law.epsilon for law in self.laws)
         each = (1 if self.monotone else 2) * question + sum(release, start=Fraction(0))
@@ -189,16 +198,21 @@ class SparseVector(SparseMechanism):
 
     @property
     def cost(self) -> PureDP:
-        """What a whole run spends, exhausted or not."""
+        """The privacy cost of a whole run, whether or not it ends early."""
         return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
     def concentrated_cost(self) -> ZCDP:
-        """What a whole run spends under zCDP; with refresh and many answers above far less than its epsilon suggests.
+        """The privacy cost of a whole run under zCDP.
 
-        With refresh a run is an adaptive composition of `cap` epochs and `cap` released values, each with its own pure
-        epsilon, and each epsilon counts as `epsilon tanh(epsilon/2)`. Without refresh the comparisons are one piece,
-        interactive, between whose answers values are released; why the costs add then is in docs/mechanisms.md.
+        With `refresh` and many answers "above" it is far smaller than epsilon suggests.
+
+        Notes
+        -----
+        With refresh a run is an adaptive composition of `cap` epochs and `cap` released values, each with its own
+        pure epsilon, and each epsilon counts as `epsilon tanh(epsilon/2)`. Without refresh the comparisons are
+        one piece, interactive, between whose answers values are released; why the costs add then is in
+        docs/mechanisms.md.
         """
         threshold, question, *release = (law.epsilon for law in self.laws)
         shifts = 1 if self.monotone else 2
@@ -213,7 +227,7 @@ class SparseVector(SparseMechanism):
         return Guarantee("sparse-vector.epsilon", self.to_dict(), NEIGHBOURS + monotone)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         assert self.grid is not None
         return {
             "threshold": self.threshold,
@@ -229,10 +243,10 @@ class SparseVector(SparseMechanism):
         }
 
     def margin(self, beta: float, questions: int) -> float:
-        """Return how far a value can be from the threshold and still be judged wrongly, except with probability `beta`.
+        """Return how far a value can be from the threshold and still be judged wrongly, except with probability
+        `beta`.
 
-        Half of `beta` covers all threshold draws, half all comparisons, so it holds for a whole run of `questions`
-        against any adaptive analyst: the draws do not depend on the questions.
+        The result is for a whole run of `questions` questions and for any adaptive analyst.
 
         Parameters
         ----------
@@ -240,6 +254,10 @@ class SparseVector(SparseMechanism):
             Failure probability, in (0, 1).
         questions : int
             How many questions may be asked, at least 1.
+
+        Notes
+        -----
+        Half of `beta` covers all threshold draws, half all comparisons. The draws do not depend on the questions.
         """
         beta = arguments.probability("beta", beta)
         questions = arguments.whole("questions", questions, at_least=1)
@@ -250,7 +268,7 @@ class SparseVector(SparseMechanism):
 
     @cached_property
     def noises(self) -> Noises:
-        """How the noise is drawn, in whole steps."""
+        """Return how the noise is drawn, in whole grid steps."""
         return Noises(discrete_laplace, *(law.scale_steps for law in self.laws))
 
 
@@ -265,9 +283,10 @@ _NINTHS = (Fraction(4, 9), Fraction(4, 9), Fraction(1, 9))
 def above_threshold(
     threshold: float, sensitivity: Rational, epsilon: Rational, *, grid: Grid | None = None
 ) -> SparseVector:
-    """AboveThreshold: stops at the first answer above.
+    """Return the mechanism AboveThreshold, which stops at the first answer "above".
 
-    Dwork-Roth 2014, Algorithm 1 and Theorem 3.23: threshold noise of scale `2D/epsilon`, comparison noise `4D/epsilon`.
+    The noise on the threshold has the scale `2D/epsilon`, and that on each comparison `4D/epsilon`, for the sensitivity
+    `D`.
 
     Parameters
     ----------
@@ -277,6 +296,10 @@ def above_threshold(
         How far neighbours move a question, and what the run spends.
     grid : Grid, optional
         As in `SparseVector`.
+
+    Notes
+    -----
+    Dwork-Roth 2014, Algorithm 1 and Theorem 3.23.
 
     Examples
     --------
@@ -290,10 +313,10 @@ def above_threshold(
 def sparse(
     threshold: float, sensitivity: Rational, epsilon: Rational, cap: int, *, grid: Grid | None = None
 ) -> SparseVector:
-    """Sparse: AboveThreshold restarted with a fresh threshold after each answer above.
+    """Return the mechanism Sparse: AboveThreshold, restarted with a fresh threshold after each answer "above".
 
-    Dwork-Roth 2014, Algorithm 2 with delta = 0 and Theorem 3.25: scales `2cD/epsilon` and `4cD/epsilon`. Thresholdout's
-    comparisons are of this form.
+    For the cap `c` and the sensitivity `D` the noise scales are `2cD/epsilon` for thresholds and `4cD/epsilon` for
+    comparisons. Thresholdout's comparisons have this form.
 
     Parameters
     ----------
@@ -305,6 +328,10 @@ def sparse(
         Answers above after which the run is over.
     grid : Grid, optional
         As in `SparseVector`.
+
+    Notes
+    -----
+    Dwork-Roth 2014, Algorithm 2 with delta = 0 and Theorem 3.25.
 
     Examples
     --------
@@ -317,11 +344,11 @@ def sparse(
 def numeric_sparse(
     threshold: float, sensitivity: Rational, epsilon: Rational, cap: int, *, grid: Grid | None = None
 ) -> SparseVector:
-    """NumericSparse: Sparse, and a noisy value with each answer above.
+    """Return the mechanism NumericSparse: Sparse, with a noisy value in each answer "above".
 
-    Dwork-Roth 2014, Algorithm 3 with delta = 0 and Theorem 3.27: four ninths of epsilon for the thresholds, four for
-    the comparisons, one for the values; scales `9cD/(4 epsilon)`, `9cD/(2 epsilon)`, `9cD/epsilon`. The value's noise
-    is fresh: showing the noise of the comparison instead would break the guarantee.
+    Four ninths of epsilon are for the thresholds, four for the comparisons and one for the values. For the cap `c` and
+    the sensitivity `D` the noise scales are `9cD/(4 epsilon)`, `9cD/(2 epsilon)` and `9cD/epsilon`. The noise of a
+    value is fresh: showing the noise of the comparison instead would break the guarantee.
 
     Parameters
     ----------
@@ -333,6 +360,10 @@ def numeric_sparse(
         Answers above after which the run is over.
     grid : Grid, optional
         As in `SparseVector`.
+
+    Notes
+    -----
+    Dwork-Roth 2014, Algorithm 3 with delta = 0 and Theorem 3.27.
 
     Examples
     --------
@@ -353,11 +384,12 @@ def sparse_vector(
     monotone: bool = False,
     grid: Grid | None = None,
 ) -> SparseVector:
-    """The improved sparse vector: one threshold for the whole run, and epsilon split for the least noisy comparison.
+    """Return the improved sparse vector: one threshold for the whole run, and epsilon divided for the least noisy
+    comparison.
 
-    Lyu-Su-Li 2017, Algorithm 1 (`release_share = 0`) and Algorithm 7: scales `D/e1`, `2cD/e2` (`cD/e2` if monotone) and
-    `cD/e3`, with `e1 : e2 = 1 : (2c)^(2/3)` (`1 : c^(2/3)`). With `refresh` the thresholds have scale `cD/e1` and the
-    split is `1 : 2^(2/3)` (1 : 1).
+    For the cap `c` and the sensitivity `D` the noise scales are `D/e1` for the threshold, `2cD/e2` (`cD/e2` if
+    monotone) for comparisons and `cD/e3` for values, with `e1 : e2 = 1 : (2c)^(2/3)` (`1 : c^(2/3)` if monotone). With
+    `refresh` the thresholds have the scale `cD/e1`, and `e1 : e2` is `1 : 2^(2/3)` (1 : 1 if monotone).
 
     Parameters
     ----------
@@ -375,6 +407,10 @@ def sparse_vector(
         As in `SparseVector`: not for counts or means when a row is replaced.
     grid : Grid, optional
         As in `SparseVector`.
+
+    Notes
+    -----
+    Lyu-Su-Li 2017, Algorithm 1 (`release_share = 0`) and Algorithm 7.
 
     Examples
     --------
@@ -420,15 +456,13 @@ ORDERS = (
 
 @dataclass(frozen=True)
 class GaussianSparseVector(SparseMechanism):
-    """Says for each of many questions whether its value is above a threshold; discrete Gaussian noise on a grid.
+    """Says for each of many questions whether its value is above a threshold, with discrete Gaussian noise on a
+    grid.
 
     A run has `cap` epochs. An epoch draws a fresh threshold and ends with the first answer "above", or after `length`
-    questions. Bounding the length is what makes the guarantee possible: the loss of a Gaussian comparison is unbounded
-    in its tail, and many comparisons reach far into it.
-
-    What is proved (docs/mechanisms.md): each epoch's Renyi divergence is at most
-    `holdfast.bounds.sparse_vector.gaussian_sparse_renyi`, and epochs add up. There is no pure epsilon. For one epoch,
-    or when a pure guarantee is wanted, `SparseVector` is better; see the table there.
+    questions. The limit on the length is necessary for the guarantee. The cost of a run is a Renyi curve, and there is
+    no pure epsilon. For a single epoch, or if you want a pure guarantee, `SparseVector` is better (see the table in
+    docs/mechanisms.md).
 
     Parameters
     ----------
@@ -446,6 +480,12 @@ class GaussianSparseVector(SparseMechanism):
         As in `SparseVector`.
     grid : Grid, optional
         None for one with at least 2048 steps in the sensitivity and in both sigmas.
+
+    Notes
+    -----
+    The loss of a Gaussian comparison is unbounded in its tail, and many comparisons reach far into it. What is
+    proved (docs/mechanisms.md): each epoch's Renyi divergence is at most
+    `holdfast.bounds.sparse_vector.gaussian_sparse_renyi`, and epochs add up.
 
     Examples
     --------
@@ -481,7 +521,7 @@ class GaussianSparseVector(SparseMechanism):
 
     @cached_property
     def laws(self) -> tuple[GridGaussian, GridGaussian]:
-        """The distributions of the noise on threshold and comparisons."""
+        """The distributions of the noise on the threshold and on comparisons."""
         return (
             gaussian_on_grid(self.sensitivity, sigma=self.threshold_sigma, grid=self.grid),
             gaussian_on_grid(self.sensitivity, sigma=self.question_sigma, grid=self.grid),
@@ -489,12 +529,17 @@ class GaussianSparseVector(SparseMechanism):
 
     @property
     def refresh(self) -> bool:
-        """Every epoch has a fresh threshold."""
+        """Whether every epoch has a fresh threshold, which is always the case here."""
         return True
 
     @cached_property
     def cost(self) -> RDP:
-        """What a whole run spends, exhausted or not: a Renyi curve, computed from the distributions in whole steps."""
+        """The privacy cost of a whole run, whether or not it ends early: a Renyi curve.
+
+        Notes
+        -----
+        It is computed from the distributions in whole steps.
+        """
         threshold, question = self.laws
         epoch = [
             gaussian_sparse_renyi(
@@ -516,7 +561,7 @@ class GaussianSparseVector(SparseMechanism):
         return Guarantee("sparse-vector.gaussian-renyi", self.to_dict(), NEIGHBOURS + monotone)
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain data."""
+        """Return the public parameters as plain data."""
         threshold, question = self.laws
         return {
             "threshold": self.threshold,
@@ -531,9 +576,10 @@ class GaussianSparseVector(SparseMechanism):
         }
 
     def margin(self, beta: float, questions: int) -> float:
-        """Return how far a value can be from the threshold and still be judged wrongly, except with probability `beta`.
+        """Return how far a value can be from the threshold and still be judged wrongly, except with probability
+        `beta`.
 
-        As `SparseVector.margin`, with Gaussian quantiles.
+        The result is for a whole run, as in `SparseVector.margin`.
 
         Parameters
         ----------
@@ -541,6 +587,10 @@ class GaussianSparseVector(SparseMechanism):
             Failure probability, in (0, 1).
         questions : int
             How many questions may be asked, at least 1.
+
+        Notes
+        -----
+        With Gaussian quantiles.
         """
         beta = arguments.probability("beta", beta)
         questions = arguments.whole("questions", questions, at_least=1)
@@ -551,5 +601,5 @@ class GaussianSparseVector(SparseMechanism):
 
     @cached_property
     def noises(self) -> Noises:
-        """How the noise is drawn, in whole steps."""
+        """Return how the noise is drawn, in whole grid steps."""
         return Noises(discrete_gaussian, *(law.sigma_steps for law in self.laws))

@@ -70,7 +70,7 @@ class Rules(Protocol):
 
 @dataclass(frozen=True)
 class SparseAnswer:
-    """Above the threshold or not; with the noisy value if the mechanism releases it.
+    """One answer: whether the value is above the threshold and, if the mechanism releases values, the noisy value.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class SparseAnswer:
 
 @dataclass(frozen=True, eq=False)
 class SparseAnswers:
-    """The answers to a batch: one for each question until the run was exhausted.
+    """The answers to a batch of questions, one for each question until the run ended.
 
     Attributes
     ----------
@@ -119,15 +119,15 @@ class SparseAnswers:
             yield SparseAnswer(above, float(self.values[i]) if above and self.values is not None else None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; below is None among the values."""
+        """Return plain data. The value of an answer "below" is None."""
         shown = None if self.values is None else [None if np.isnan(v) else v for v in self.values.tolist()]
         return {"above": self.above.tolist(), "values": shown, "exhausted": self.exhausted}
 
 
 class SparseRun(OneOwner):
-    """A run in progress: ask until `left` is 0. Made by `mechanism.start()`.
+    """A run in progress, made by `mechanism.start()`. Questions can be asked until `left` is 0.
 
-    It may be shared by threads; each question is answered under a lock.
+    Threads may share it, because each question is answered under a lock.
 
     Examples
     --------
@@ -154,12 +154,12 @@ class SparseRun(OneOwner):
 
     @property
     def asked(self) -> int:
-        """The number of questions that were answered so far."""
+        """The number of questions answered so far."""
         return self._asked
 
     @property
     def left(self) -> int:
-        """How many answers "above" may still be given (how many epochs, if epochs have a length)."""
+        """How many more answers may be "above". If epochs have a length, it is the number of epochs left."""
         return self._left
 
     @property
@@ -168,7 +168,7 @@ class SparseRun(OneOwner):
         return self._left < 1
 
     def ask(self, value: float) -> SparseAnswer:
-        """Say whether one value is above the threshold.
+        """Return whether one value is above the threshold.
 
         Parameters
         ----------
@@ -192,9 +192,10 @@ class SparseRun(OneOwner):
             return SparseAnswer(True, grid.value(index + noises.sampler(noises.release, source=self._source)))
 
     def ask_all(self, values: npt.ArrayLike) -> SparseAnswers:
-        """Answer a batch, with the distribution of asking one after the other; stops where the run ends.
+        """Answer a batch of questions. The answers have the same distribution as if the questions were asked one
+        after the other.
 
-        Time: one vectorised draw for the batch, and a scan from each answer above to the next.
+        The batch stops where the run ends.
 
         Parameters
         ----------
@@ -205,13 +206,17 @@ class SparseRun(OneOwner):
         ------
         BudgetExhausted
             If the run is over before the first question.
+
+        Notes
+        -----
+        Time: one vectorised draw for the batch, and a scan from each answer above to the next.
         """
         with self._alone():
             self._check_left()
             grid, _ = self._rules.place
             indices = grid.indices(values)
             if indices.ndim != 1:
-                raise InvalidParameter("values must be a list of numbers, one a question")
+                raise InvalidParameter("values must be a list of numbers, one for each question")
             noises, length = self._rules.noises, self._rules.length
             noisy = indices + noises.sampler(noises.comparison, len(indices), source=self._source)
             hits: list[int] = []
@@ -237,7 +242,9 @@ class SparseRun(OneOwner):
     def _check_left(self) -> None:
         if self._left < 1:
             what = "answers above" if self._rules.length is None else "epochs"
-            raise BudgetExhausted(f"all {self._rules.cap} {what} are spent; start a new run and pay for it")
+            raise BudgetExhausted(
+                f"all {self._rules.cap} {what} are used up; start a new run, which costs the same again"
+            )
 
     def _threshold(self) -> int:
         if self._secret is None:
@@ -257,10 +264,11 @@ class SparseRun(OneOwner):
                 self._secret = None
 
     def secret_state(self) -> dict[str, Any]:
-        """Return the run as plain data. It contains the noisy threshold, so store it as a secret and never show it.
+        """Return the run as plain data. The data contain the noisy threshold: store them as a secret and never serve
+        them.
 
-        Whoever resumes from it must do so once: two runs from one state answer twice what was paid for. A forked child
-        gets none.
+        Continue from a state only once, because two runs from one state answer twice what was paid for once. In a
+        forked child process this is refused.
         """
         with self._alone():
             return {
@@ -273,15 +281,17 @@ class SparseRun(OneOwner):
 
     @classmethod
     def resume(cls, rules: Rules, state: dict[str, Any], source: Source | None = None) -> SparseRun:
-        """Continue from `secret_state()`; a state of another mechanism, or one that no run can reach, is refused."""
+        """Return the run that `secret_state()` described. A state of another mechanism, or one that no run can
+        reach, is refused.
+        """
         wanted = ("asked", "in_epoch", "left", "threshold", "mechanism")
         if not isinstance(state, dict) or set(state) != set(wanted):
-            raise InvalidParameter(f"state must hold {', '.join(wanted)} as secret_state() gives them")
+            raise InvalidParameter(f"state must have {', '.join(wanted)}, as secret_state() returns them")
         if state["mechanism"] != rules.to_dict():
-            raise InvalidParameter("state must be of a run of this very mechanism; its public parameters differ")
+            raise InvalidParameter("state must be that of a run of this mechanism, but its public parameters differ")
         threshold = state["threshold"]
         if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int)):
-            raise InvalidParameter("state must hold whole numbers")
+            raise InvalidParameter("state must have whole numbers only")
         run = cls(rules, source)
         last = None if rules.length is None else rules.length - 1
         run._left = arguments.whole("left", state["left"], at_least=0, at_most=rules.cap)
@@ -291,7 +301,7 @@ class SparseRun(OneOwner):
         kept = not rules.refresh and run._asked > 0 and run._left > 0
         if threshold is None and (run._in_epoch > 0 or kept):
             raise InvalidParameter(
-                "state must hold the threshold of the epoch that has begun; a second draw is not paid"
+                "state must have the threshold of the epoch that has begun, because a second draw of it is not paid for"
             )
         run._secret = threshold
         return run

@@ -26,7 +26,7 @@ def uniform_below(bound: int, size: None = None, *, source: Source | None = None
 @overload
 def uniform_below(bound: int, size: int, *, source: Source | None = None) -> NDArray[np.int64]: ...
 def uniform_below(bound: int, size: int | None = None, *, source: Source | None = None) -> int | NDArray[np.int64]:
-    """Uniform integers in `[0, bound)`, without bias.
+    """Return random whole numbers that are uniform in `[0, bound)`, without bias.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def bernoulli(p: Rational, size: None = None, *, source: Source | None = None) -
 @overload
 def bernoulli(p: Rational, size: int, *, source: Source | None = None) -> NDArray[np.bool_]: ...
 def bernoulli(p: Rational, size: int | None = None, *, source: Source | None = None) -> bool | NDArray[np.bool_]:
-    """Coins that are True with a rational probability, exactly.
+    """Return random truth values that are True with exactly the given rational probability.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def bernoulli_exp(x: Rational, size: None = None, *, source: Source | None = Non
 @overload
 def bernoulli_exp(x: Rational, size: int, *, source: Source | None = None) -> NDArray[np.bool_]: ...
 def bernoulli_exp(x: Rational, size: int | None = None, *, source: Source | None = None) -> bool | NDArray[np.bool_]:
-    """Coins that are True with probability `exp(-x)`, exactly.
+    """Return random truth values that are True with probability exactly `exp(-x)`.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def bernoulli_exp(x: Rational, size: int | None = None, *, source: Source | None
 
 
 def bernoulli_exp_each(numerators: Any, denominator: int, *, source: Source | None = None) -> NDArray[np.bool_]:
-    """One coin for each numerator n, True with probability `exp(-n / denominator)`, exactly.
+    """Return one random truth value for each numerator `n`, True with probability exactly `exp(-n / denominator)`.
 
     Parameters
     ----------
@@ -171,7 +171,8 @@ def bernoulli_logistic(x: Rational, size: int, *, source: Source | None = None) 
 def bernoulli_logistic(
     x: Rational, size: int | None = None, *, source: Source | None = None
 ) -> bool | NDArray[np.bool_]:
-    """Coins that are True with probability `1 / (1 + exp(x))`, exactly: the flip of randomized response.
+    """Return random truth values that are True with probability exactly `1 / (1 + exp(x))`: the flip of randomized
+    response.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _BUFFERED_WORDS = 256
 
 
 class Source(ABC):
-    """Base of all sources: independent uniform 64-bit words.
+    """The base class of all sources of randomness. A source gives independent uniform 64-bit words.
 
     Attributes
     ----------
@@ -43,14 +43,14 @@ class Source(ABC):
 
     @abstractmethod
     def word(self) -> int:
-        """One uniform word, an int in [0, 2**64)."""
+        """Return one uniform word, an int in [0, 2**64)."""
 
     @abstractmethod
     def words(self, count: int) -> NDArray[np.uint64]:
-        """`count` uniform words, not to be written to."""
+        """Return `count` uniform words. The array must not be written to."""
 
     def shorts(self, count: int) -> NDArray[np.uint16]:
-        """`count` uniform 16-bit numbers, four to a word, not to be written to."""
+        """Return `count` uniform 16-bit numbers, four from each word. The array must not be written to."""
         return self.words(-(-count // 4)).view(np.uint16)[:count]
 
 
@@ -75,13 +75,16 @@ if hasattr(os, "register_at_fork"):
 
 
 class Secure(Source):
-    """The operating system's cryptographic random numbers (`os.urandom`). The source of every real release.
+    """The operating system's cryptographic random numbers (`os.urandom`). Every real release uses this source.
 
-    It takes no seed and has no state of its own. Scalar draws take words from a small buffer that belongs to the
-    calling thread (256 words), arrays are fetched directly. The buffers are dropped when the process forks through
-    Python (`os.fork`, `multiprocessing`), in the parent and in the child, and a word leaves its buffer when it is
-    handed out, so no word is used twice. A fork that C code makes without telling Python is not noticed: asking the
-    system for the process id at each word would cost a quarter of a draw. Copies and pickles hold nothing.
+    It takes no seed and has no state of its own. Each thread has a small buffer of 256 words for single draws; arrays
+    are read directly from the system. A word leaves its buffer when it is used, and the buffers are dropped, in the
+    parent and in the child, when the process forks through Python (`os.fork`, `multiprocessing`). So no word is used
+    twice. A fork made by C code without Python is not noticed. Copies and pickles contain no words.
+
+    Notes
+    -----
+    Asking the system for the process id at each word would cost a quarter of a draw.
 
     Examples
     --------
@@ -103,7 +106,7 @@ class Secure(Source):
             raise InvalidParameter("Secure takes no seed; for a simulation use noise.Seeded")
 
     def word(self) -> int:
-        """One uniform word from the thread's buffer."""
+        """Return one uniform word from the thread's buffer."""
         words = _buffer.words
         while True:
             try:
@@ -112,7 +115,7 @@ class Secure(Source):
                 words += self.words(_BUFFERED_WORDS).tolist()
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """`count` uniform words straight from the operating system."""
+        """Return `count` uniform words, read directly from the operating system."""
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
     def __repr__(self) -> str:
@@ -123,11 +126,11 @@ class Secure(Source):
 
 
 class Seeded(Source):
-    """A reproducible twin of `Secure` with the same distribution, for simulations and tests only.
+    """A reproducible source with the same distribution as `Secure`, for simulations and tests only.
 
-    Anyone who learns the seed can take the noise off again. `Source.secure` says so, for the layer that holds real rows
-    to refuse it; the samplers and mechanisms themselves take any source they are given. A copy or a pickle repeats the
-    words of the original. One thread at a time.
+    Anyone who learns the seed can remove the noise. The samplers and mechanisms accept any source. The layer that holds
+    real rows can use `Source.secure` to refuse this one. A copy or a pickle repeats the words of the original. Use it
+    in one thread at a time.
 
     Parameters
     ----------
@@ -150,17 +153,18 @@ class Seeded(Source):
         self._words: list[int] = []
 
     def word(self) -> int:
-        """One uniform word from the generator."""
+        """Return one uniform word from the generator."""
         if not self._words:
             self._words = self.words(_BUFFERED_WORDS).tolist()
         return self._words.pop()
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """`count` uniform words from the generator."""
+        """Return `count` uniform words from the generator."""
         return self._bits.random_raw(count)
 
     def state(self) -> dict[str, Any]:
-        """Where the generator stands, as plain data that `from_state` continues from. Whoever reads it knows the noise.
+        """Return the state of the generator as plain data, from which `from_state` continues. Whoever reads it knows
+        the noise.
 
         Examples
         --------
@@ -176,7 +180,7 @@ class Seeded(Source):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Seeded:
-        """Continue from a state that `state()` returned."""
+        """Return the generator that `state()` described."""
         try:
             source = cls(state["seed"])
             source._bits.state = {

@@ -27,10 +27,10 @@ def discrete_gaussian(sigma: Rational, size: int, *, source: Source | None = Non
 def discrete_gaussian(
     sigma: Rational, size: int | None = None, *, source: Source | None = None
 ) -> int | NDArray[np.int64]:
-    """Integers k with probability proportional to `exp(-k**2 / (2 sigma**2))`, exactly.
+    """Return random whole numbers `k` with probability exactly proportional to `exp(-k**2 / (2 sigma**2))`.
 
-    Added to an integer statistic of sensitivity D it gives `D**2 / (2 sigma**2)`-zCDP (Canonne, Kamath and Steinke
-    2020, Theorem 4), the same as continuous Gaussian noise. It is not exactly Gaussian-DP.
+    Added to an integer statistic of sensitivity D, one such number gives `D**2 / (2 sigma**2)`-zCDP, the same as
+    continuous Gaussian noise. It is not exactly Gaussian-DP.
 
     Parameters
     ----------
@@ -48,6 +48,8 @@ def discrete_gaussian(
 
     Notes
     -----
+    Canonne, Kamath and Steinke 2020, Theorem 4.
+
     For `sigma < 32` the distribution itself is tabled (`table.Table`) and nothing is rejected. Otherwise take the power
     of two L with `16 <= sigma/L < 32`. A table gives a sign s (0 or 1) and a block g, with weight
     `exp(-(L g)**2 / (2 sigma**2))`; r is uniform below L; the candidate is `L g + r`, or `-(L g + r + 1)` if s is 1,

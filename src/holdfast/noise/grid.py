@@ -48,7 +48,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 @dataclass(frozen=True)
 class Grid:
-    """The multiples of `step = 2**exponent`.
+    """The grid of all multiples of `step = 2**exponent`.
 
     Parameters
     ----------
@@ -71,31 +71,35 @@ class Grid:
 
     @property
     def step(self) -> Fraction:
-        """The distance of neighbours."""
+        """The distance between neighbouring points of the grid."""
         return Fraction(2) ** self.exponent
 
     def index(self, value: Fraction | float) -> int:
-        """The index of the nearest multiple, halves upwards, exactly. A float is taken as the binary number it is.
+        """Return the index of the multiple nearest to a value, exactly. A value in the middle between two multiples
+        goes upwards.
 
-        An error does not show the value, which may be an exact statistic.
+        A float is taken as the binary number that it is. An error does not show the value, which may be an exact
+        statistic.
         """
         n, d = _exact_ratio(value)
         n, d = (n << -self.exponent, d) if self.exponent <= 0 else (n, d << self.exponent)
         return (2 * n + d) // (2 * d)
 
     def near_index(self, value: Fraction | float, name: str = "value") -> int:
-        """`index`, refused beyond 2**61 steps from zero as `indices` refuses it."""
+        """Return `index`, but refuse values that are more than 2**61 steps from zero, as `indices` does."""
         index = self.index(value)
         if abs(index) > _INDEX_LIMIT:
             raise InvalidParameter(f"{name} must be {_NEAR}")
         return index
 
     def indices(self, values: Any) -> NDArray[np.int64]:
-        """`index` of each element of an array.
+        """Return the `index` of each element of an array.
 
-        Scaling by a power of two, `floor` and the difference to it are exact in floating point wherever they decide:
-        values are finite doubles, a result that underflows has index 0 either way, and `x - floor(x)` is exact by
-        Sterbenz's lemma except for x in (-1/2, 0), where it is at least 1/2 however it is rounded.
+        Notes
+        -----
+        Scaling by a power of two, `floor` and the difference to it are exact in floating point wherever they
+        decide: values are finite doubles, a result that underflows has index 0 either way, and `x - floor(x)` is
+        exact by Sterbenz's lemma except for x in (-1/2, 0), where it is at least 1/2 however it is rounded.
         """
         array = plain_array("values", values, "iuf", _ARRAYS)
         if array.dtype.kind in "iu":
@@ -124,21 +128,21 @@ class Grid:
         return (whole + (1 << (self.exponent - 1))) >> self.exponent
 
     def value(self, index: int) -> float:
-        """Return the multiple with this index, as the nearest finite float."""
+        """Return the multiple with this index, as the nearest finite floating-point number."""
         try:
             return math.ldexp(index, self.exponent)
         except OverflowError:  # the index alone may be beyond the doubles
             return float(max(min(index * self.step, Fraction(_LARGEST)), -Fraction(_LARGEST)))
 
     def values(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the multiples with these indices, as the nearest finite floats."""
+        """Return the multiples with these indices, as the nearest finite floating-point numbers."""
         with np.errstate(over="ignore", under="ignore"):
             return np.clip(np.ldexp(indices.astype(np.float64), self.exponent), -_LARGEST, _LARGEST)
 
     def sensitivity_steps(self, sensitivity: Rational) -> int:
-        """Return how many steps the index of a statistic can move: `ceil(sensitivity / step)`.
+        """Return by how many steps the index of a statistic can change: `ceil(sensitivity / step)`.
 
-        A float is read from above (`upper_reading`): it may be a rounded number, such as `1 / 3`.
+        A float may be a rounded number, such as `1 / 3`. So it is read as the largest number that rounds to it.
         """
         return math.ceil(upper_reading("sensitivity", sensitivity) / self.step)
 
@@ -181,14 +185,18 @@ def check_grid(grid: Any) -> Grid | None:
 
 
 def discrete_laplace_variance(scale: float) -> float:
-    """Variance of the distribution proportional to `exp(-|k| / scale)`: `2 q / (1 - q)**2` with `q = exp(-1/scale)`.
+    """Return the variance of discrete Laplace noise, whose probabilities are proportional to `exp(-|k| / scale)`.
 
-    Derived: `1 / (2 sinh(1 / (2 scale))**2)`, which keeps its digits for small and large scales.
+    It is `2 q / (1 - q)**2` with `q = exp(-1/scale)`.
 
     Parameters
     ----------
     scale : float
         Positive.
+
+    Notes
+    -----
+    Derived: `1 / (2 sinh(1 / (2 scale))**2)`, which keeps its digits for small and large scales.
 
     Examples
     --------
@@ -204,15 +212,20 @@ def discrete_laplace_variance(scale: float) -> float:
 
 
 def discrete_gaussian_variance(sigma: float) -> float:
-    """Variance of the distribution proportional to `exp(-k**2 / (2 sigma**2))`; it never exceeds `sigma**2`.
+    """Return the variance of discrete Gaussian noise, whose probabilities are proportional to `exp(-k**2 / (2
+    sigma**2))`.
 
-    The sum itself for `sigma < 2`; beyond it the difference to `sigma**2` is below 1e-30 of it (Poisson summation gives
-    `8 pi**2 sigma**2 exp(-2 pi**2 sigma**2)` to first order), and `sigma**2` is returned.
+    It is at most `sigma**2`.
 
     Parameters
     ----------
     sigma : float
         Positive.
+
+    Notes
+    -----
+    The sum itself for `sigma < 2`; beyond it the difference to `sigma**2` is below 1e-30 of it (Poisson summation
+    gives `8 pi**2 sigma**2 exp(-2 pi**2 sigma**2)` to first order), and `sigma**2` is returned.
 
     Examples
     --------
@@ -228,7 +241,10 @@ def discrete_gaussian_variance(sigma: float) -> float:
 
 
 def discrete_laplace_tail(scale: float, at_least: int) -> float:
-    """`P[|k| >= at_least]` under discrete Laplace noise: `2 q**at_least / (1 + q)`, or 1 at 0.
+    """Return the probability that discrete Laplace noise is at least `at_least` in size: `2 q**at_least / (1 + q)`,
+    or 1 at 0.
+
+    Here `q = exp(-1/scale)`.
 
     Parameters
     ----------
@@ -248,11 +264,9 @@ def discrete_laplace_tail(scale: float, at_least: int) -> float:
 
 
 def discrete_gaussian_tail(sigma: float, at_least: int) -> float:
-    """An upper bound on `P[|k| >= at_least]` under discrete Gaussian noise: `2 exp(-m**2 / (2 sigma**2))`, at most 1.
+    """Return an upper bound on the probability that discrete Gaussian noise is at least `m = at_least` in size.
 
-    Derived: `E exp(t k) <= exp(t**2 sigma**2 / 2)` for every real t, because completing the square leaves the ratio of
-    `sum_k exp(-(k - c)**2 / (2 sigma**2))` at `c = t sigma**2` to its value at 0, where it is largest (its Fourier
-    coefficients are positive). Markov's inequality at `t = m / sigma**2` on both sides gives the bound.
+    The bound is `2 exp(-m**2 / (2 sigma**2))`, at most 1.
 
     Parameters
     ----------
@@ -260,6 +274,13 @@ def discrete_gaussian_tail(sigma: float, at_least: int) -> float:
         Positive.
     at_least : int
         At least 0.
+
+    Notes
+    -----
+    Derived: `E exp(t k) <= exp(t**2 sigma**2 / 2)` for every real t, because completing the square leaves the
+    ratio of `sum_k exp(-(k - c)**2 / (2 sigma**2))` at `c = t sigma**2` to its value at 0, where it is largest
+    (its Fourier coefficients are positive). Markov's inequality at `t = m / sigma**2` on both sides gives the
+    bound.
 
     Examples
     --------
@@ -314,7 +335,7 @@ class _GridNoise:
 
     @property
     def variance(self) -> float:
-        """The variance of the noise in the statistic's own unit."""
+        """The variance of the noise, in the unit of the statistic squared."""
         step = float(self.grid.step)
         return self._law.variance(self._steps) * step * step
 
@@ -323,12 +344,12 @@ class _GridNoise:
     @overload
     def release(self, value: NDArray[Any], *, source: Source | None = None) -> NDArray[np.float64]: ...
     def release(self, value: Any, *, source: Source | None = None) -> float | NDArray[np.float64]:
-        """Return the value on the grid plus noise; of an array each element gets its own noise.
+        """Return the value, rounded to the grid, plus noise. In an array each element gets its own noise.
 
         The cost is that of one statistic with the declared sensitivity. An array is one statistic if the sensitivity
-        was declared for all of it (`dimension`). If it was declared for one number, each element is a release that
-        costs as much, as for local noise, where each belongs to another person. This class cannot tell which;
-        `mechanisms.Laplace` and `Gaussian` check the size.
+        was declared for all of it (`dimension`). If the sensitivity was declared for one number, each element is a
+        release with that cost, as in local privacy, where each element is about another person. This class cannot tell
+        the two cases apart; `mechanisms.Laplace` and `mechanisms.Gaussian` check the size.
         """
         draw = self._law.sampler
         if isinstance(value, np.ndarray):
@@ -349,7 +370,8 @@ class _GridNoise:
 
 @dataclass(frozen=True)
 class GridLaplace(_GridNoise):
-    """Discrete Laplace noise of `scale_steps` steps on a statistic that moves by at most `sensitivity_steps`.
+    """Discrete Laplace noise of `scale_steps` grid steps, for a statistic that changes by at most
+    `sensitivity_steps`.
 
     Attributes
     ----------
@@ -372,18 +394,19 @@ class GridLaplace(_GridNoise):
 
     @property
     def epsilon(self) -> Fraction:
-        """The exact cost of one release: `sensitivity_steps / scale_steps`-differential privacy."""
+        """The exact privacy cost epsilon of one release: `sensitivity_steps / scale_steps`."""
         return Fraction(self.sensitivity_steps, self.scale_steps)
 
     @property
     def scale(self) -> float:
-        """The noise scale in the statistic's own unit."""
+        """The scale of the noise, in the unit of the statistic."""
         return self.grid.value(self.scale_steps)
 
 
 @dataclass(frozen=True)
 class GridGaussian(_GridNoise):
-    """Discrete Gaussian noise of `sigma_steps` steps on a statistic that moves by at most `sensitivity_steps`.
+    """Discrete Gaussian noise of `sigma_steps` grid steps, for a statistic that changes by at most
+    `sensitivity_steps`.
 
     Attributes
     ----------
@@ -406,19 +429,20 @@ class GridGaussian(_GridNoise):
 
     @property
     def rho(self) -> Fraction:
-        """The exact cost of one release: `sensitivity_steps**2 / (2 sigma_steps**2)`-zCDP."""
+        """The exact privacy cost rho (zCDP) of one release: `sensitivity_steps**2 / (2 sigma_steps**2)`."""
         return Fraction(self.sensitivity_steps**2, 2 * self.sigma_steps**2)
 
     @property
     def sigma(self) -> float:
-        """The parameter sigma in the statistic's own unit."""
+        """The parameter sigma of the noise, in the unit of the statistic."""
         return self.grid.value(self.sigma_steps)
 
 
 def laplace_on_grid(
     sensitivity: Rational, epsilon: Rational, grid: Grid | None = None, *, dimension: int = 1
 ) -> GridLaplace:
-    """Return the Laplace mechanism on a grid: `epsilon`-differential privacy for a statistic of the given sensitivity.
+    """Return the Laplace mechanism on a grid, which gives `epsilon`-differential privacy for a statistic of this
+    sensitivity.
 
     Parameters
     ----------
@@ -468,7 +492,7 @@ def gaussian_on_grid(
     grid: Grid | None = None,
     dimension: int = 1,
 ) -> GridGaussian:
-    """Return the Gaussian mechanism on a grid, from its cost rho or from its noise sigma.
+    """Return the Gaussian mechanism on a grid, given its privacy cost rho or its noise parameter sigma.
 
     Parameters
     ----------
@@ -501,7 +525,7 @@ def gaussian_on_grid(
     width = upper_reading("sensitivity", sensitivity)
     d = arguments.whole("dimension", dimension, at_least=1)
     if (rho is None) == (sigma is None):
-        raise InvalidParameter("give exactly one of rho and sigma")
+        raise InvalidParameter("exactly one of rho and sigma must be given")
     if rho is not None:
         squared = width**2 / (2 * rational("rho", rho, above=0))
     else:
@@ -521,14 +545,15 @@ def gaussian_on_grid(
 def _default_grid(exponent: int, parameters: str) -> Grid:
     if not -1000 <= exponent <= 1000:
         raise InvalidParameter(
-            f"{parameters} need a grid of step 2**{exponent}, outside 2**-1000 to 2**1000; use another unit"
+            f"{parameters} need a grid of step 2**{exponent}, but a step must be between 2**-1000 and 2**1000; use "
+            "another unit"
         )
     return Grid(exponent)
 
 
 def _countable(steps: int, parameter: str) -> int:
     if steps > arguments.LARGEST_WHOLE:
-        raise InvalidParameter(f"{parameter} asks for noise of more than 1e300 steps of the grid; coarsen it")
+        raise InvalidParameter(f"{parameter} needs noise of more than 1e300 grid steps; give a coarser grid")
     return steps
 
 

@@ -64,7 +64,9 @@ def plain_array(name: str, values: Any, kinds: str, wanted: str) -> NDArray[Any]
     holdfast.errors.InvalidParameter: values must be whole numbers
     """
     if isinstance(values, np.ma.MaskedArray):
-        raise InvalidParameter(f"{name} must not be a masked array: its hidden entries would be used; fill them first")
+        raise InvalidParameter(
+            f"{name} must not be a masked array, because its hidden entries would be used; fill its gaps first"
+        )
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, OverflowError):  # lists of unequal length; the message could hold a value
@@ -125,4 +127,6 @@ def signed_each(codes: NDArray[np.int64]) -> NDArray[np.int64]:
 def fits_vector(name: str, value: Rational) -> None:
     """Refuse a scale whose arrays might not fit 64 bits."""
     if value > VECTOR_SCALE:
-        raise InvalidParameter(f"{name} must be at most 2**48 steps for an array of 64-bit integers; coarsen the grid")
+        raise InvalidParameter(
+            f"{name} must be at most 2**48 grid steps for an array of 64-bit integers; give a coarser grid"
+        )

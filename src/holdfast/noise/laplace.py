@@ -27,10 +27,9 @@ def discrete_laplace(scale: Rational, size: int, *, source: Source | None = None
 def discrete_laplace(
     scale: Rational, size: int | None = None, *, source: Source | None = None
 ) -> int | NDArray[np.int64]:
-    """Integers k with probability proportional to `exp(-|k| / scale)`, exactly.
+    """Return random whole numbers `k` with probability exactly proportional to `exp(-|k| / scale)`.
 
-    Added to an integer statistic of sensitivity D it gives `D / scale`-differential privacy (Ghosh, Roughgarden and
-    Sundararajan 2009, the two-sided geometric mechanism).
+    Added to an integer statistic of sensitivity D, one such number gives `D / scale`-differential privacy.
 
     Parameters
     ----------
@@ -48,6 +47,8 @@ def discrete_laplace(
 
     Notes
     -----
+    Ghosh, Roughgarden and Sundararajan 2009, the two-sided geometric mechanism.
+
     Let `q = exp(-1/scale)` and G geometric, `P[G = g]` proportional to `q**g`. Then G with probability `1/(1+q)` and
     `-1 - G` otherwise has the distribution, without rejection. The digits of G in base 64 are independent, and digit i
     has weights `exp(-d 64**i / scale)`, so each is one draw from a small table (`table.Table`); the sign shares the
@@ -83,7 +84,9 @@ def geometric(scale: Rational, size: None = None, *, source: Source | None = Non
 @overload
 def geometric(scale: Rational, size: int, *, source: Source | None = None) -> NDArray[np.int64]: ...
 def geometric(scale: Rational, size: int | None = None, *, source: Source | None = None) -> int | NDArray[np.int64]:
-    """Integers `k >= 0` with probability proportional to `exp(-k / scale)`, exactly: one-sided discrete Laplace.
+    """Return random whole numbers `k >= 0` with probability exactly proportional to `exp(-k / scale)`.
+
+    This is one-sided discrete Laplace noise.
 
     Parameters
     ----------

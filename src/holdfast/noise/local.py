@@ -24,10 +24,10 @@ from holdfast.noise.inputs import Rational, plain_array, rational
 def randomized_response(
     values: Any, categories: int, epsilon: Rational, *, source: Source | None = None
 ) -> NDArray[np.int64]:
-    """Each value stays with probability `e**epsilon / (e**epsilon + d - 1)`, else becomes one of the others, uniformly.
+    """Return categories after randomized response. Each stays with probability `e**epsilon / (e**epsilon + d - 1)`.
 
-    Warner 1965 for two categories; `epsilon`-locally differentially private (the ratio of any two probabilities of one
-    answer is `e**epsilon`). The mechanism M_EXP of Gaboardi and Rogers 2018.
+    Otherwise it becomes one of the `d - 1` other categories, each with the same probability. The answers are
+    `epsilon`-locally differentially private.
 
     Parameters
     ----------
@@ -46,6 +46,9 @@ def randomized_response(
 
     Notes
     -----
+    Warner 1965 for two categories; the ratio of any two probabilities of one answer is `e**epsilon`. The
+    mechanism M_EXP of Gaboardi and Rogers 2018.
+
     Whether a value moves is a coin of odds `(d - 1) exp(-epsilon)` to 1, exact to any digit; where to is uniform among
     `d - 1`. Both are drawn for everyone, so that the work does not depend on who moves.
 
@@ -66,10 +69,11 @@ def randomized_response(
 
 
 def flip_bits(bits: Any, epsilon: Rational, *, source: Source | None = None) -> NDArray[np.uint8]:
-    """Each bit stays with probability `e**(epsilon/2) / (1 + e**(epsilon/2))`, independently of the others.
+    """Return bits of which each stays with probability `e**(epsilon/2) / (1 + e**(epsilon/2))`, independently of the
+    others.
 
-    For one-hot rows, of which any two differ in two places, this is `epsilon`-locally differentially private. The
-    mechanism M_FC of Gaboardi and Rogers 2018; Duchi, Jordan and Wainwright 2013.
+    Otherwise it is flipped. For rows with one 1, of which any two differ in two places, this is `epsilon`-locally
+    differentially private.
 
     Parameters
     ----------
@@ -79,6 +83,10 @@ def flip_bits(bits: Any, epsilon: Rational, *, source: Source | None = None) -> 
         At least 0, the cost of a one-hot row; a float means the decimal it prints as.
     source : Source or None
         Where the words come from; None for the operating system.
+
+    Notes
+    -----
+    The mechanism M_FC of Gaboardi and Rogers 2018; Duchi, Jordan and Wainwright 2013.
 
     Examples
     --------
@@ -95,12 +103,12 @@ def flip_bits(bits: Any, epsilon: Rational, *, source: Source | None = None) -> 
 
 
 def leaky_response(bits: Any, epsilon: Rational, delta: Rational, *, source: Source | None = None) -> NDArray[np.int64]:
-    """Return the worst `(epsilon, delta)`-differentially private answer about a bit, as codes 0, 1, 2, 3.
+    """Return the answer about a bit that reveals most among all `(epsilon, delta)`-private answers, as a code 0, 1,
+    2 or 3.
 
-    Kairouz, Oh and Viswanath 2015; Rogers 2017, Definition 5.2.1: with `a = e**epsilon`, on bit 0 the answers 0, 1
-    (top), 2 (bottom) and 3 have probabilities `delta`, `(1 - delta) a / (1 + a)`, `(1 - delta) / (1 + a)` and 0; on bit
-    1 they are mirrored. Every `(epsilon, delta)`-private mechanism on a pair of neighbours is a post-processing of it.
-    Codes 0 and 3 give the bit away.
+    Codes 0 and 3 show the bit. With `a = e**epsilon`, for the bit 0 the codes 0, 1, 2 and 3 have the probabilities
+    `delta`, `(1 - delta) a / (1 + a)`, `(1 - delta) / (1 + a)` and 0. For the bit 1 the order is reversed. Every
+    `(epsilon, delta)`-private mechanism on a pair of neighbours can be computed from this answer.
 
     Parameters
     ----------
@@ -110,6 +118,10 @@ def leaky_response(bits: Any, epsilon: Rational, delta: Rational, *, source: Sou
         Epsilon at least 0, delta in [0, 1]; floats mean the decimals they print as.
     source : Source or None
         Where the words come from; None for the operating system.
+
+    Notes
+    -----
+    Kairouz, Oh and Viswanath 2015; Rogers 2017, Definition 5.2.1 (its top is 1, its bottom 2).
 
     Examples
     --------
@@ -136,7 +148,9 @@ def local_laplace(
     grid: Grid | None = None,
     source: Source | None = None,
 ) -> NDArray[np.float64]:
-    """Each value, clipped to `[low, high]`, plus its own discrete Laplace noise on a grid: `epsilon`-local privacy.
+    """Return each value, clipped to `[low, high]`, plus its own discrete Laplace noise on a grid.
+
+    Each value is `epsilon`-locally differentially private.
 
     Parameters
     ----------
@@ -175,7 +189,9 @@ def local_gaussian(
     grid: Grid | None = None,
     source: Source | None = None,
 ) -> NDArray[np.float64]:
-    """Each value, clipped to `[low, high]`, plus its own discrete Gaussian noise on a grid: `rho`-local zCDP.
+    """Return each value, clipped to `[low, high]`, plus its own discrete Gaussian noise on a grid.
+
+    Each value is `rho`-locally zCDP.
 
     Parameters
     ----------
@@ -207,7 +223,9 @@ def local_gaussian(
 def one_hot_laplace(
     values: Any, categories: int, epsilon: Rational, *, grid: Grid | None = None, source: Source | None = None
 ) -> NDArray[np.float64]:
-    """One-hot rows plus discrete Laplace noise of scale `2 / epsilon` in each place: `epsilon`-local privacy.
+    """Return rows with one 1, plus discrete Laplace noise of scale `2 / epsilon` in each place.
+
+    Each row is `epsilon`-locally differentially private.
 
     Parameters
     ----------
@@ -245,7 +263,9 @@ def one_hot_laplace_law(epsilon: Rational, grid: Grid | None = None) -> GridLapl
 def one_hot_gaussian(
     values: Any, categories: int, rho: Rational, *, grid: Grid | None = None, source: Source | None = None
 ) -> NDArray[np.float64]:
-    """One-hot rows plus discrete Gaussian noise of variance `1 / rho` in each place: `rho`-local zCDP.
+    """Return rows with one 1, plus discrete Gaussian noise of variance `1 / rho` in each place.
+
+    Each row is `rho`-locally zCDP.
 
     Parameters
     ----------

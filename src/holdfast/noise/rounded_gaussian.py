@@ -44,10 +44,11 @@ def rounded_gaussian(
 def rounded_gaussian(
     sigma: Rational, grid: Grid, *, mean: Rational = 0, size: int | None = None, source: Source | None = None
 ) -> int | NDArray[np.int64]:
-    """Return the place on the grid nearest to `mean + sigma Z`, with `Z` a real standard normal number, exactly.
+    """Return the point of the grid nearest to `mean + sigma Z`, drawn exactly, where `Z` is a real standard normal
+    number.
 
-    The index i has probability `Phi((i + 1/2 - m)/s) - Phi((i - 1/2 - m)/s)`, `m` and `s` the mean and sigma in steps.
-    So the distribution is that of the continuous Gaussian mechanism followed by rounding, which is post-processing.
+    So the distribution is that of the continuous Gaussian mechanism followed by rounding, which does not change its
+    privacy.
 
     Parameters
     ----------
@@ -69,6 +70,9 @@ def rounded_gaussian(
 
     Notes
     -----
+    The index i has probability `Phi((i + 1/2 - m)/s) - Phi((i - 1/2 - m)/s)`, `m` and `s` the mean and sigma in
+    steps. Rounding is post-processing.
+
     *The normal number.* A table gives a sign and a whole part g with weight `exp(-g^2/2)`; the fraction x is uniform;
     the pair is kept with probability `exp(-x (2g + x)/2)`. The product is `exp(-(g + x)^2/2)`: what is kept is normal
     (about 71 of 100 are). This is rejection as in Karney (2016), with a table in place of his coin tosses.
@@ -96,7 +100,7 @@ def rounded_gaussian(
         return _place(origin, _normal(origin), centre, scale)
     count = arguments.whole("size", size, at_least=0)
     if scale > _FARTHEST or abs(centre) > _FARTHEST:
-        raise InvalidParameter("sigma and mean must be at most 2**48 steps for an array; coarsen the grid")
+        raise InvalidParameter("sigma and mean must be at most 2**48 grid steps for an array; give a coarser grid")
     result = np.empty(count, dtype=np.int64)
     filled = 0
     while filled < count:

@@ -40,10 +40,12 @@ def exponential_choice(
 def exponential_choice(
     scores: Any, rate: Rational, size: int | None = None, *, source: Source | None = None
 ) -> int | NDArray[np.int64]:
-    """Candidate i with probability proportional to `exp(rate * scores[i])`, exactly: the exponential mechanism.
+    """Return a candidate chosen by the exponential mechanism: candidate `i` with probability proportional to
+    `exp(rate * scores[i])`.
 
-    McSherry and Talwar 2007: with `rate = epsilon / (2 D)` it is epsilon-differentially private, D the most that a
-    neighbour moves one score; `epsilon / D` suffices if neighbours move all scores in one direction.
+    The probabilities are exact. If replacing one row changes a score by at most `D`, then `rate = epsilon / (2 D)`
+    makes the choice epsilon-differentially private. If it can change all scores only in the same direction, `rate =
+    epsilon / D` is enough.
 
     Parameters
     ----------
@@ -58,6 +60,8 @@ def exponential_choice(
 
     Notes
     -----
+    McSherry and Talwar 2007.
+
     With gaps `x_i = rate * (best - scores[i])`, candidates are put into buckets by `floor(x_i)`. One table draw chooses
     a bucket with weight `count * exp(-floor)`, a uniform draw a member, and the member is kept with probability
     `exp(-(x_i - floor))`, at least 1/e: at most e proposals are needed on average, whether one candidate dominates
@@ -96,12 +100,11 @@ def exponential_choice(
 
 
 def permute_and_flip(scores: Any, rate: Rational, *, source: Source | None = None) -> int:
-    """Return the candidate chosen by permute-and-flip, exactly.
+    """Return the candidate chosen by permute-and-flip, with exact probabilities.
 
-    McKenna and Sheldon 2020: go through the candidates in random order, flip for each a coin of probability
-    `exp(-rate * (best - score))`, and stop at the first success. With `rate = epsilon / (2 D)` it is
-    epsilon-differentially private, and its expected score is at least that of the exponential mechanism. As the coins
-    do not depend on the order, the first success is a uniform choice among all successes, and so it is drawn.
+    The candidates are visited in random order. Each is chosen with probability `exp(-rate * (best - score))`, and the
+    first success ends the search. If replacing one row changes a score by at most `D`, then `rate = epsilon / (2 D)`
+    makes the choice epsilon-differentially private. The expected score is at least that of the exponential mechanism.
 
     Parameters
     ----------
@@ -114,6 +117,9 @@ def permute_and_flip(scores: Any, rate: Rational, *, source: Source | None = Non
 
     Notes
     -----
+    McKenna and Sheldon 2020. As the coins do not depend on the order, the first success is a uniform choice among
+    all successes, and so it is drawn.
+
     One coin a candidate, in O(n). The best candidate's coin always succeeds.
 
     Examples
@@ -135,10 +141,11 @@ def noisy_max(
     noise: Literal["geometric", "laplace"] = "geometric",
     source: Source | None = None,
 ) -> int:
-    """Return the candidate whose score is largest after integer noise; ties are broken uniformly at random.
+    """Return the candidate whose score is largest after integer noise. Ties are broken uniformly at random.
 
-    With `scale = 2 D / epsilon` it is epsilon-differentially private, for both kinds of noise (`D / epsilon` suffices
-    if neighbours move all scores in one direction).
+    If replacing one row changes a score by at most `D`, then `scale = 2 D / epsilon` makes the choice
+    epsilon-differentially private, for both kinds of noise. If it can change all scores only in the same direction,
+    `scale = D / epsilon` is enough.
 
     Parameters
     ----------

@@ -173,8 +173,8 @@ def test_wrong_questions_are_refused_with_the_reason():
         (lambda: network.quilt("i", ["i"]), "its own record"),
         (lambda: network.best_quilt("i", 0.0), "epsilon"),
         (lambda: network.best_quilt("i", 1.0, "one"), "surcharge"),
-        (lambda: network.law(["i", "i"]), "different"),
-        (lambda: Network.markov({"a": 2}, [(["a"], [0.0, 0.0])]), "something possible"),
+        (lambda: network.law(["i", "i"]), "the same node twice"),
+        (lambda: Network.markov({"a": 2}, [(["a"], [0.0, 0.0])]), "some combination of values possible"),
     ]:
         with pytest.raises(InvalidParameter, match=words):
             call()

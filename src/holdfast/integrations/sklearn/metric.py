@@ -36,8 +36,8 @@ def missing(rows: int) -> Array:
 class Metric(ABC):
     """A score of a fitted estimator on rows with known labels.
 
-    `evidence` is what a worker computes next to the model, one entry per row; `point` turns it into the plain score and
-    `ask` into a question to the holdout. A loss has `greater_is_better` False; its score is its negative, as in
+    `evidence` computes one entry per row next to the model. `point` turns the evidence into the plain score, and `ask`
+    turns it into a question to the holdout. A loss has `greater_is_better` False, and its score is its negative, as in
     scikit-learn.
 
     Examples
@@ -54,18 +54,21 @@ class Metric(ABC):
 
     @property
     def two_classes(self) -> bool:
-        """Whether it is defined for two classes alone."""
+        """Whether the metric is defined for two classes only."""
         return False
 
     def check_labels(self, y: Any) -> None:
-        """Refuse labels that the metric is not defined for. Only for rows that are not guarded: the message counts."""
+        """Raise an error if the metric is not defined for these labels.
+
+        Use it only for rows that are not guarded, because the message counts their classes.
+        """
         classes = len(np.unique(np.asarray(y))) if self.two_classes else 2
         if classes != 2:
             raise InvalidParameter(f"metric must be defined for the classes of y; {self.name} needs two, got {classes}")
 
     @abstractmethod
     def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
-        """One entry per row: the row's value, or what the model says about the row."""
+        """Return one entry per row: the value of the row, or the model's response for the row."""
 
     @abstractmethod
     def point(self, evidence: Array) -> float:
@@ -77,18 +80,20 @@ class Metric(ABC):
 
     @abstractmethod
     def finalist(self, evidence: Any) -> Any:
-        """What a final or a batch of the holdout compares: one value per row, or a metric with its own interval."""
+        """Return what a final or a batch of the holdout compares: one value per row, or a metric with its own
+        interval.
+        """
 
     @property
     def declared(self) -> dict[str, Any]:
-        """What is declared to the holdout about the values of finalists."""
+        """Return what is declared to the holdout about the values of finalists."""
         return {}
 
     def on_holdout(self, estimator: Any, X: Any, y: Any) -> Array | None:
-        """The evidence on guarded rows; None where the model or the metric raises an error there.
+        """Return the evidence on guarded rows, or None if the model or the metric raises an error there.
 
-        Such an error depends on guarded rows and may quote them, so it goes no further: the holdout is asked about
-        missing values in its place, and charges that.
+        Such an error depends on guarded rows and may quote them, so it is not passed on. The holdout is then asked
+        about missing values instead, and it charges for that.
         """
         try:
             return self.evidence(estimator, X, y)
@@ -96,7 +101,10 @@ class Metric(ABC):
             return None
 
     def finalists(self, found: Mapping[str, Array | None], rows: int) -> dict[str, Any]:
-        """What a final or a batch compares; if one of them has no evidence, or it is refused, none has values."""
+        """Return what a final or a batch compares for several candidates.
+
+        If one of them has no evidence, or its evidence is refused, none of them has values.
+        """
         try:
             return {name: self.finalist(self._required(evidence)) for name, evidence in found.items()}
         except Exception:
@@ -105,7 +113,9 @@ class Metric(ABC):
     def question(
         self, holdout: ReusableHoldout, evidence: Array | None, guess: float, tolerance: float | None
     ) -> Answer:
-        """Check `guess` on the holdout's rows; missing values are asked about where there is no evidence."""
+        """Check `guess` on the holdout's rows. If there is no evidence, the holdout is asked about missing values
+        instead.
+        """
         try:
             return self.ask(holdout, self._required(evidence), guess, tolerance)
         except HoldfastError as error:
@@ -119,21 +129,23 @@ class Metric(ABC):
     @staticmethod
     def _required(evidence: Array | None) -> Array:
         if evidence is None:
-            raise _NoEvidence("evidence must be there")
+            raise _NoEvidence("there is no evidence on the guarded rows")
         return evidence
 
     def signed(self, value: float) -> float:
-        """Return a score for scikit-learn: greater is better."""
+        """Return the value as a score for scikit-learn, for which greater is better."""
         return value if self.greater_is_better else -value
 
     def score(self, estimator: Any, X: Any, y: Any) -> float:
-        """Return the plain score of an estimator, greater is better."""
+        """Return the plain score of an estimator. A greater score is better."""
         return self.signed(self.point(self.evidence(estimator, X, y)))
 
 
 @dataclass(frozen=True)
 class RowMetric(Metric):
-    """A mean of per-row values in a declared range; with `binary` they are 0 or 1, with `pair` there are two classes.
+    """A metric that is the mean of one value per row in a declared range.
+
+    With `binary` the values are 0 or 1. With `pair` the metric needs two classes.
 
     Examples
     --------
@@ -149,7 +161,7 @@ class RowMetric(Metric):
 
     @property
     def two_classes(self) -> bool:
-        """As declared."""
+        """Whether the metric needs two classes, as declared."""
         return self.pair
 
     def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
@@ -159,7 +171,7 @@ class RowMetric(Metric):
         return np.asarray(self.rows(estimator, X, y))
 
     def point(self, evidence: Array) -> float:
-        """Their mean, moved into the range that was declared."""
+        """Return the mean of the values, moved into the declared range."""
         return min(max(float(np.mean(evidence)), self.low), self.high)
 
     def finalist(self, evidence: Any) -> Any:
@@ -168,20 +180,21 @@ class RowMetric(Metric):
 
     @property
     def declared(self) -> dict[str, Any]:
-        """The range, and whether values are 0/1."""
+        """Return the declared range, and whether the values are 0 or 1."""
         return {"low": self.low, "high": self.high, "binary": self.binary}
 
     def ask(self, holdout: ReusableHoldout, evidence: Array, guess: float, tolerance: float | None) -> Answer:
-        """Check a guess of the mean."""
+        """Check a guess of the mean on the holdout."""
         return holdout.check(evidence, guess, tolerance, low=self.low, high=self.high, binary=self.binary)
 
 
 @dataclass(frozen=True)
 class StatisticMetric(Metric):
-    """A statistic of a two-class problem that is not a mean of per-row values: AUC, F1, precision, recall.
+    """A metric for two classes that is not a mean of one value per row: AUC, F1, precision or recall.
 
-    `response(estimator, X)` is what the model says about each row, `procedure(labels, responses)` the interval and
-    `plain(labels, responses)` the statistic itself; labels are 1 for the last of the model's classes, else 0.
+    `response(estimator, X)` is the model's response for each row. `procedure(labels, responses)` returns the metric
+    with its interval, and `plain(labels, responses)` the plain statistic. Labels are 1 for the last of the model's
+    classes and 0 otherwise.
 
     Examples
     --------
@@ -200,7 +213,7 @@ class StatisticMetric(Metric):
         return True
 
     def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
-        """Label and response of each row, two columns."""
+        """Return the label and the response of each row, as two columns."""
         self.check_labels(estimator.classes_)
         positive = np.asarray(y) == estimator.classes_[-1]
         return np.column_stack([positive.astype(np.float64), self.response(estimator, X)])
@@ -214,18 +227,21 @@ class StatisticMetric(Metric):
         return self.procedure(evidence[:, 0], evidence[:, 1])
 
     def ask(self, holdout: ReusableHoldout, evidence: Array, guess: float, tolerance: float | None) -> Answer:
-        """Check a guess of the statistic; by default within three times what a mean over all rows could certify."""
+        """Check a guess of the statistic on the holdout.
+
+        The default tolerance is three times the smallest one that a mean over all rows could certify.
+        """
         if tolerance is None:
             tolerance = min(3 * holdout.least_tolerance(family="hoeffding"), self.high - self.low)
         try:
             procedure = self.finalist(evidence)
         except Exception:
-            raise _NoEvidence("evidence must have an interval") from None
+            raise _NoEvidence("the evidence on the guarded rows has no interval") from None
         return holdout.check_metric(procedure, guess, tolerance)
 
 
 def metric(name: str, bound: float | None = None) -> Metric:
-    """Return a metric by name.
+    """Return the metric with the given name.
 
     Parameters
     ----------
@@ -244,11 +260,12 @@ def metric(name: str, bound: float | None = None) -> Metric:
     name = arguments.metric(name, tuple(sorted([*_PLAIN, *_CLIPPED])))
     if name in _PLAIN:
         if bound is not None:
-            raise InvalidParameter(f"bound must be None for {name}, which has its own range, got {bound}")
+            raise InvalidParameter(f"bound must be None for {name}, because this metric has its own range, got {bound}")
         return _PLAIN[name]
     if bound is None:
         raise InvalidParameter(
-            f"bound must be given for {name}: metric({name!r}, bound=...) clips each row's loss to it"
+            f"bound must be given for {name}: write metric({name!r}, bound=...), which clips each row's loss to the "
+            "bound"
         )
     bound = arguments.real("bound", bound, above=0)
     return RowMetric(name, 0.0, bound, False, partial(_CLIPPED[name], bound=bound))

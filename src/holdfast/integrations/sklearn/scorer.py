@@ -15,20 +15,23 @@ from holdfast.mechanisms.answer import Answer
 
 
 class HoldoutScorer(SharedOnCopy):
-    """Score estimators on guarded rows: the score on the rows that scikit-learn hands over is only the guess.
+    """A scikit-learn scorer that checks scores on guarded rows. The score on the rows that scikit-learn gives is
+    only the guess.
 
-    Called as `scorer(estimator, X, y)`, as `GridSearchCV`, `cross_val_score` and others call what they get as
-    `scoring=`. The score on `X, y` is the guess; it is checked on the holdout; what is returned is the answer's
-    value: the guess if it passed, the corrected value if not. Once the planned questions or failures are used up it
-    raises `BudgetExhausted`, which searches with `error_score=nan` record as a missing score. When nothing more is to
-    be asked, `close` gives every score exactly, with its interval.
+    Use it as `scoring=` in `GridSearchCV`, `cross_val_score` and others, which call `scorer(estimator, X, y)`. The
+    score on `X, y` is checked on the holdout. The scorer returns the guess if it passed, otherwise the corrected value.
+    When the planned questions or failures are used up, it raises `BudgetExhausted`, which searches with
+    `error_score=nan` record as a missing score. When you need no more scores, `close` gives every score exactly, with
+    its interval.
 
-    Where a model or a metric raises an error on guarded rows, or gives values outside the metric's range, that depends
-    on these rows: the error is a `ValuesRefused` in words of its own, it is charged, and later intervals are wider.
+    If a model or a metric raises an error on guarded rows, or gives values outside the metric's range, this depends on
+    these rows. So the error is replaced by a `ValuesRefused` with a fixed text, it is charged, and later intervals are
+    wider.
 
     The scorer is one budget. `copy.deepcopy` and `sklearn.base.clone` return the same object, and threads may share it.
-    With `n_jobs` it may travel to other processes: there it computes the values of the rows and asks this process,
-    which alone has the budget. It is not for storing: what is read back after this process has ended answers nothing.
+    With `n_jobs` it may be sent to other processes: there it computes the values of the rows and asks this process,
+    which alone has the budget. It cannot be stored: a scorer that is loaded after this process has ended answers
+    nothing.
 
     Parameters
     ----------
@@ -81,12 +84,12 @@ class HoldoutScorer(SharedOnCopy):
 
     @property
     def holdout(self) -> ReusableHoldout:
-        """The plan and what is left of it."""
+        """The holdout, with its plan and what is left of it."""
         return self._holdout
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """Every answer so far, in the order in which scores were asked for."""
+        """All answers so far, in the order in which scores were asked for."""
         return tuple(self._answers)
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
@@ -96,7 +99,7 @@ class HoldoutScorer(SharedOnCopy):
         return float("nan") if answer.value is None else self._metric.signed(answer.value)
 
     def ask(self, estimator: Any, guess: float) -> Answer:
-        """Check a guess of this estimator's metric that you have from elsewhere, and return the whole answer."""
+        """Check your own guess of this estimator's metric, and return the whole answer."""
         if self._metric.two_classes:
             self._metric.check_labels(estimator.classes_)
         return self._ask(self._metric.on_holdout(estimator, self._X, self._y), guess)
@@ -108,7 +111,9 @@ class HoldoutScorer(SharedOnCopy):
         return answer
 
     def close(self) -> tuple[Answer, ...]:
-        """End the run: every score that was asked for, exactly, with its interval. Nothing more can be asked."""
+        """End the run, and show every score that was asked for exactly, with its interval. No more questions can be
+        asked.
+        """
         with self._lock:
             mine = {id(answer): at for at, answer in enumerate(self._answers)}
             before = self._holdout.transcript
@@ -141,7 +146,8 @@ class ScorerElsewhere:
                 reply = line.recv()
         except (OSError, EOFError):
             raise LedgerUnavailable(
-                "the process that has this scorer's budget has ended: a HoldoutScorer cannot be stored"
+                "the process that has this scorer's budget has ended, so this copy cannot be used; make a new "
+                "scorer, because a HoldoutScorer cannot be stored"
             ) from None
         if isinstance(reply, Exception):
             raise reply
@@ -187,7 +193,7 @@ class _Desk:
 def evidence_of(chosen: Metric, estimator: Any, X: Any, y: Any, X_holdout: Any, y_holdout: Any) -> tuple[float, Any]:
     """Return the guess on the rows that were handed over, and what the holdout's rows say. The latter is secret."""
     if overlap(X, X_holdout):
-        raise InvalidParameter("X must not share rows with X_holdout: a guess must not come from the holdout")
+        raise InvalidParameter("X must not share rows with X_holdout, because a guess must not come from the holdout")
     return chosen.point(chosen.evidence(estimator, X, y)), chosen.on_holdout(estimator, X_holdout, y_holdout)
 
 

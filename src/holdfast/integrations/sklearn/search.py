@@ -257,7 +257,7 @@ def _share_or_count(name: str, size: Any, rows: int) -> float | int:
     try:
         return arguments.probability(name, size)
     except InvalidParameter as error:
-        raise InvalidParameter(f"{error}; to give a number of rows, use an int, such as 200 and not 200.0") from None
+        raise InvalidParameter(f"{error}; to give a number of rows, use a whole number of type int") from None
 
 
 class PlanElsewhere:
@@ -272,14 +272,14 @@ Refine = Callable[[int, dict[str, Any]], Grid]
 
 
 class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
-    """Search a grid, random draws, or several rounds of them, and report one number that holds.
+    """Search a grid, random draws, or several rounds of them, and report one certified score.
 
-    Rows are split once: a part to fit on, and the holdout. A search of one round fits every candidate and ends with one
-    final on the holdout: the winner is the candidate with the best score there, its interval holds for whatever
-    candidate won, and `loss_at_most_` bounds what the choice may have lost. Nothing is spent on the way, so this is
-    never wider than Bonferroni. With several rounds, each shows its winner's name alone, the next grid follows from it,
-    and the final is between the winners. `best_estimator_` is the very model that was certified, not a refit. The
-    result does not depend on the order of the grid.
+    The rows are split once into a part to fit on and the holdout. A search of one round fits every candidate and ends
+    with one final on the holdout. The winner is the candidate with the best score there. Its interval holds whichever
+    candidate won, and `loss_at_most_` bounds what the choice may have lost. Nothing is spent before the final, so the
+    interval is never wider than with Bonferroni's correction. With several rounds, each round shows only the name of
+    its winner, the next grid is made from it, and the final is between the winners. `best_estimator_` is the model that
+    was certified, not a refit. The result does not depend on the order of the grid.
 
     Parameters
     ----------
@@ -399,7 +399,8 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         groups_holdout: Any = None,
         **fit_params: Any,
     ) -> Self:
-        """Fit every candidate, and end with a final on the holdout unless a plan to go on with was given.
+        """Fit every candidate, and end with a final on the holdout. If you gave a plan to continue with, there is no
+        final.
 
         Parameters
         ----------
@@ -455,7 +456,9 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         return self if self.holdout is not None else self.finish()
 
     def finish(self) -> Self:
-        """End the plan with a final between the winners of the rounds; `fit` does that for a plan of its own."""
+        """End the plan with a final between the winners of the rounds. If the search made the plan itself, `fit` has
+        already done this.
+        """
         check_is_fitted(self, "holdout_")
         chosen = self._job_metric
         found = {line.name: line.fitted.evidence for line in sorted(self._winners, key=lambda one: one.name)}
@@ -475,8 +478,9 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             raise InvalidParameter(f"refine must be a function, got a {type(self.refine).__name__}")
         if isinstance(self.holdout, PlanElsewhere):
             raise InvalidParameter(
-                "holdout must be given anew: a plan does not travel with a pickle, because two copies would spend one "
-                "confidence twice; hand it over with state() and ReusableHoldout.from_state()"
+                "holdout must be given again after unpickling, because a pickle does not contain the plan: two "
+                "copies would spend one confidence twice; hand a plan over with state() and "
+                "ReusableHoldout.from_state()"
             )
         if self.holdout is not None and not isinstance(self.holdout, ReusableHoldout):
             raise InvalidParameter(f"holdout must be a ReusableHoldout or None, got a {type(self.holdout).__name__}")
@@ -496,16 +500,23 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             raise InvalidParameter("X_holdout and y_holdout must be given together")
         if X_holdout is None:
             if self.holdout is not None:
-                raise InvalidParameter("X_holdout must be given when a holdout is: its rows are the same each time")
+                raise InvalidParameter(
+                    "X_holdout must be given together with a holdout, and its rows must be the same each time"
+                )
             if held is not None:
                 raise InvalidParameter("groups_holdout must be left out unless X_holdout is given")
             X, X_holdout, y, y_holdout, groups, held, fit_params = self._split(X, y, groups, "holdout_size", fit_params)
         elif (groups is None) != (held is None) and self.holdout is None:
-            raise InvalidParameter("groups and groups_holdout must be given together, or neither of them")
+            raise InvalidParameter("groups and groups_holdout must be given together, or both left out")
         elif groups is not None and held is not None and set(np.unique(groups)) & set(np.unique(held)):
-            raise InvalidParameter("groups must not be among groups_holdout: a certified model must not have seen them")
+            raise InvalidParameter(
+                "groups must not share a group with groups_holdout, because a certified model must not have seen the "
+                "holdout's groups"
+            )
         elif overlap(X, X_holdout):
-            raise InvalidParameter("X must not share rows with X_holdout: a certified model must not have seen them")
+            raise InvalidParameter(
+                "X must not share rows with X_holdout, because a certified model must not have seen the holdout's rows"
+            )
         rows = len(y_holdout)
         if self.holdout is not None and self.holdout.n != rows:
             raise InvalidParameter(f"y_holdout must have the holdout's {self.holdout.n} rows, got {rows}")
@@ -578,7 +589,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         failed = [line.refused for line in scored if line.refused.startswith("fit failed")]
         if len(failed) == len(scored):
             kind = TypeError if failed[0].startswith("fit failed: TypeError") else ValueError
-            raise kind(f"all {len(failed)} candidates failed; the first: {failed[0]}")
+            raise kind(f"all {len(failed)} candidates failed; the first error was: {failed[0]}")
         if failed:
             text = f"{len(failed)} of {len(scored)} candidates failed; the first: {failed[0]}"
             warnings.warn(text, FitFailedWarning, stacklevel=3)
@@ -603,7 +614,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             self.loss_at_most_, self.ranks_ = final.loss_at_most, final.ranks
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the plain score of the winner on rows of your own; no guarantee, no cost."""
+        """Return the plain score of the winner on rows of your own. It costs nothing and carries no guarantee."""
         check_is_fitted(self, "best_estimator_")
         return self.metric_.score(self.best_estimator_, X, y)
 
@@ -638,20 +649,20 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def classes_(self) -> Any:
-        """Class labels of the winner."""
+        """The class labels of the winner."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.classes_
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features that the winner was fitted on."""
+        """The number of features with which the winner was fitted."""
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(f"{type(self).__name__} object has no n_features_in_ attribute before fit")
         return int(self.best_estimator_.n_features_in_)
 
     @property
     def feature_names_in_(self) -> Any:
-        """Names of the features that the winner was fitted on, if they had names."""
+        """The names of the features with which the winner was fitted, if they had names."""
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(f"{type(self).__name__} object has no feature_names_in_ attribute before fit")
         return self.best_estimator_.feature_names_in_

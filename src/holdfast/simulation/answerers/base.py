@@ -61,7 +61,9 @@ class Design:
         arguments.whole("questions", self.questions, at_least=2, at_most=10**7)
         arguments.whole("failures", self.failures, at_least=1, at_most=10**7)
         if self.failures > self.questions:
-            raise InvalidParameter(f"failures must be at most the questions, {self.questions}, got {self.failures}")
+            raise InvalidParameter(
+                f"failures must be at most the number of questions, {self.questions}, got {self.failures}"
+            )
         arguments.probability("confidence", self.confidence)
 
     @property

@@ -370,7 +370,10 @@ def _splitting(design: Design, source: Source) -> Answerer:
     from holdfast.inference.answers.splitting import SplitAnswers
 
     if design.questions > design.n:
-        raise GuaranteeUnavailable(f"splitting {design.n} rows leaves none for some of {design.questions} questions")
+        raise GuaranteeUnavailable(
+            f"splitting cannot be used here, because {design.n} rows leave none for some of the {design.questions} "
+            "questions"
+        )
     answers = SplitAnswers(design.n, design.questions, design.confidence, source=source)
     return Wrapped(lambda values, guess: answers.mean(values))
 
