@@ -106,11 +106,11 @@ class Quilt:
     sharp: float | None = None
 
     def surcharge(self, rule: Surcharge = "sharp") -> float:
-        """Return what the dependence adds to the Bayesian level, in nats. It is added once, whatever the number of
-        releases.
+        """Return what the dependence between records adds to the level of Bayesian differential privacy, in nats.
 
-        The method "two" is `2 * influence`. "paper" is `4 * influence`, which is valid and larger than needed. "sharp"
-        is the smallest surcharge that is proved for this quilt, and `2 * influence` if no smaller one is.
+        It is added once, whatever the number of releases. The method "two" is `2 * influence`. "paper" is `4 *
+        influence`, which is valid and larger than needed. "sharp" is the smallest surcharge that is proved for this
+        quilt, and `2 * influence` if no smaller one is.
 
         Notes
         -----
@@ -126,16 +126,17 @@ class Quilt:
         return 2 * self.influence
 
     def epsilon_bdp(self, epsilon_dp: float, rule: Surcharge = "sharp") -> float:
-        """Return the Bayesian level of this record if the mechanism is `epsilon_dp`-DP: `size * epsilon_dp +
-        surcharge`.
+        """Return the level of Bayesian differential privacy of this record if the mechanism is
+        `epsilon_dp`-differentially private.
+
+        It is `size * epsilon_dp + surcharge`.
         """
         return up(self.size * epsilon_dp + self.surcharge(rule))
 
     def epsilon_dp(self, epsilon_bdp: float, rule: Surcharge = "sharp") -> float:
-        """Return the DP level at which this record has the Bayesian level `epsilon_bdp`: `(epsilon_bdp - surcharge)
-        / size`.
+        """Return the level of differential privacy at which this record has the Bayesian level `epsilon_bdp`.
 
-        If no DP level is enough, the result is 0.
+        It is `(epsilon_bdp - surcharge) / size`. If no mechanism reaches the Bayesian level, the result is 0.
         """
         left = epsilon_bdp - self.surcharge(rule)
         return down(left / self.size) if left > 0 else 0.0
@@ -201,25 +202,38 @@ class DependenceModel(Protocol):
         """Return one line that describes the declared dependence."""
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Return the max-influence of `record` on `quilt` for an adversary who knows the records of `known`, in
-        nats.
+        """Return the max-influence of `record` on the records of `quilt`, in nats, for an adversary who knows the
+        records of `known`.
 
-        If one value rules another one out, the result is infinite.
+        The max-influence is the largest log ratio of the probabilities of what the quilt's records show, given two
+        values of `record`. If one value rules another one out, it is infinite.
         """
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that needs the least noise at the Bayesian level `epsilon`."""
+        """Return the Markov quilt of `record` with which the record needs the least noise.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach.
+        """
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best Markov quilt of the record that needs the most noise at the Bayesian level `epsilon`."""
+        """Return the Markov quilt of the record that needs the most noise. It determines the noise for all records.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach.
+        """
 
     def epsilon_dp(self, epsilon_bdp: float, surcharge: Surcharge = "sharp") -> float:
-        """Return the largest DP level at which all mechanisms are `epsilon_bdp`-Bayesian differentially private
-        under this model.
+        """Return the largest level of differential privacy that guarantees the Bayesian level `epsilon_bdp` under
+        this model.
+
+        Every mechanism with the returned level is `epsilon_bdp`-Bayesian differentially private.
         """
 
     def epsilon_bdp(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> float:
-        """Return the Bayesian level of any `epsilon_dp`-DP mechanism under this model."""
+        """Return the level of Bayesian differential privacy that every `epsilon_dp`-differentially private mechanism
+        has under this model.
+        """
 
     def noise_scale(self, epsilon_bdp: float, sensitivity: float = 1.0, surcharge: Surcharge = "sharp") -> float:
         """Return the Laplace scale for a query that changes by at most `sensitivity` when one record is replaced."""
@@ -263,7 +277,11 @@ class QuiltModel(ABC):
 
     @abstractmethod
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Return the max-influence of `record` on `quilt`, in nats."""
+        """Return the max-influence of `record` on the records of `quilt`, in nats.
+
+        The max-influence is the largest log ratio of the probabilities of what the quilt's records show, given two
+        values of `record`.
+        """
 
     @abstractmethod
     def effective_n(self) -> float:
@@ -279,32 +297,47 @@ class QuiltModel(ABC):
 
     @abstractmethod
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that maximises `(epsilon - surcharge) / size`, so that it needs the
-        least noise.
+        """Return the Markov quilt of `record` with which the record needs the least noise.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach. The quilt maximises `(epsilon - surcharge) /
+        size`.
         """
 
     @abstractmethod
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that minimises `size * epsilon_dp + surcharge`, its Bayesian level."""
+        """Return the Markov quilt of `record` that proves the lowest level of Bayesian differential privacy for it.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The mechanism is `epsilon_dp`-differentially private, and the level is `size * epsilon_dp + surcharge`.
+        """
 
     @abstractmethod
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """Return the best Markov quilt of the worst record for the Markov Quilt Mechanism.
+        """Return the Markov quilt that determines the noise of the Markov Quilt Mechanism (Song, Wang and Chaudhuri
+        2017).
 
-        That mechanism has another notion of privacy: see `conversion`.
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The quilt belongs to the record that needs the most noise. That mechanism has another notion of privacy: see
+        `conversion`.
         """
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best Markov quilt of the record that needs the most noise. If several need as much, it is that
-        of the first.
+        """Return the Markov quilt of the record that needs the most noise. It determines the noise for all records.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach. If several records need as much, it is the
+        quilt of the first.
         """
         quilts = (self.best_quilt(record, epsilon, surcharge) for record in range(self.n))
         return min(quilts, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt with the lowest Bayesian level for the record that leaks the most at `epsilon_dp`.
+        """Return the Markov quilt of the record about which an `epsilon_dp`-differentially private mechanism reveals
+        the most.
 
-        If several leak as much, it is that of the first.
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        If it reveals as much about several records, it is the quilt of the first.
         """
         quilts = (self.cheapest_quilt(record, epsilon_dp, surcharge) for record in range(self.n))
         return max(quilts, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
@@ -386,15 +419,18 @@ class ListedModel(QuiltModel):
 
     @abstractmethod
     def quilts(self, record: int) -> Iterable[Quilt]:
-        """Return the Markov quilts of `record` by increasing size. The trivial quilt, which has no surcharge, must
-        be among them.
+        """Return the Markov quilts of `record` by increasing size.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The trivial quilt, which is empty and has no surcharge, must be among them.
         """
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that maximises `(epsilon - surcharge) / size`, so that it needs the
-        least noise.
+        """Return the Markov quilt of `record` with which the record needs the least noise.
 
-        Of equal quilts it is the smallest.
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach. The quilt maximises `(epsilon - surcharge) /
+        size`; of equal quilts it is the smallest.
 
         Notes
         -----
@@ -413,7 +449,11 @@ class ListedModel(QuiltModel):
         return best
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that minimises `size * epsilon_dp + surcharge`, its Bayesian level."""
+        """Return the Markov quilt of `record` that proves the lowest level of Bayesian differential privacy for it.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The mechanism is `epsilon_dp`-differentially private, and the level is `size * epsilon_dp + surcharge`.
+        """
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         rule, best, level = check_surcharge(surcharge), None, 0.0
         for quilt in self.quilts(check_record(record, self.n)):
@@ -426,9 +466,12 @@ class ListedModel(QuiltModel):
         return best
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """Return the best Markov quilt of the worst record for the Markov Quilt Mechanism.
+        """Return the Markov quilt that determines the noise of the Markov Quilt Mechanism (Song, Wang and Chaudhuri
+        2017).
 
-        That mechanism has another notion of privacy (see `conversion`), for which the influence is charged once.
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The quilt belongs to the record that needs the most noise. That mechanism has another notion of privacy (see
+        `conversion`), for which the influence is charged once.
 
         Notes
         -----
@@ -497,37 +540,61 @@ class ModelClass(QuiltModel):
         return f"any of {len(self.models)} models: " + "; ".join(model.describe() for model in self.models[:3])
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Return the largest influence over the models of the class."""
+        """Return the largest max-influence of `record` on the records of `quilt` over the models of the class.
+
+        The max-influence is the largest log ratio of the probabilities of what the quilt's records show, given two
+        values of `record`.
+        """
         return max(model.influence(record, quilt, known) for model in self.models)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best Markov quilt of `record` under the model in which the record needs the most noise."""
+        """Return the Markov quilt of `record` with which the record needs the least noise.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach. The result is for the model of the class under
+        which the record needs the most noise.
+        """
         quilts = (model.best_quilt(record, epsilon, surcharge) for model in self.models)
         return min(quilts, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt with the lowest Bayesian level, under the model in which the record leaks the
-        most.
+        """Return the Markov quilt of `record` that proves the lowest level of Bayesian differential privacy for it.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The mechanism is `epsilon_dp`-differentially private, and the level is `size * epsilon_dp + surcharge`. The
+        result is for the model of the class under which the mechanism reveals the most about the record.
         """
         quilts = (model.cheapest_quilt(record, epsilon_dp, surcharge) for model in self.models)
         return max(quilts, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best Markov quilt of the worst record, under the model of the class in which it needs the most
-        noise.
+        """Return the Markov quilt of the record that needs the most noise. It determines the noise for all records.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach. The result is for the model of the class that
+        needs the most noise.
         """
         quilts = (model.worst_quilt(epsilon, surcharge) for model in self.models)
         return min(quilts, key=lambda quilt: quilt.epsilon_dp(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of the record that leaks the most, under the model of the class in which it leaks
+        """Return the Markov quilt of the record about which an `epsilon_dp`-differentially private mechanism reveals
         the most.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The result is for the model of the class under which the mechanism reveals the most.
         """
         quilts = (model.dearest_quilt(epsilon_dp, surcharge) for model in self.models)
         return max(quilts, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """Return the result for the Markov Quilt Mechanism under the worst model of the class."""
+        """Return the Markov quilt that determines the noise of the Markov Quilt Mechanism (Song, Wang and Chaudhuri
+        2017).
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The quilt belongs to the record that needs the most noise. The result is for the model of the class that needs
+        the most noise.
+        """
         quilts = (model.markov_quilt(epsilon) for model in self.models)
         return max(quilts, key=lambda quilt: quilt.size / max(epsilon - quilt.influence, 5e-324))
 

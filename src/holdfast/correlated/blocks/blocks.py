@@ -124,8 +124,9 @@ class Blocks(ListedModel):
         return f"{len(self._sizes)} independent blocks of at most {int(self._sizes.max())} records, {self.n} in all"
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Return the max-influence of `record` on `quilt`: 0 if the quilt is in other blocks, infinite inside the
-        record's own block.
+        """Return the max-influence of `record` on the records of `quilt`.
+
+        It is 0 if the quilt is in other blocks, and infinite if it has a record of the same block.
         """
         number = self.number(record)
         marked = check_records("quilt", quilt, self.n)
@@ -133,7 +134,11 @@ class Blocks(ListedModel):
         return float("inf") if any(self.number(j) == number for j in marked) else 0.0
 
     def quilts(self, record: int) -> Iterable[Quilt]:
-        """Return the Markov quilts of `record`: only the empty one."""
+        """Return the Markov quilts of `record`. In this model it is only the empty set, because blocks are
+        independent of each other.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        """
         block = self.block(record)
         if isinstance(block, range):
             nearby: Sequence[int] = Between(block.start, block.stop, record)
@@ -149,19 +154,34 @@ class Blocks(ListedModel):
         return quilt
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the empty Markov quilt of a record in a largest block."""
+        """Return the empty Markov quilt. It is the only one in this model, because blocks are independent of each
+        other.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The result is for a record of a largest block, which needs the most noise.
+        """
         arguments.real("epsilon", epsilon, above=0)
         check_surcharge(surcharge)
         return self._largest()
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the empty Markov quilt of a record in a largest block."""
+        """Return the empty Markov quilt. It is the only one in this model, because blocks are independent of each
+        other.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The result is for a record of a largest block, which needs the most noise.
+        """
         arguments.real("epsilon_dp", epsilon_dp, above=0)
         check_surcharge(surcharge)
         return self._largest()
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """Return the empty Markov quilt of a record in a largest block."""
+        """Return the empty Markov quilt. It is the only one in this model, because blocks are independent of each
+        other.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The result is for a record of a largest block, which needs the most noise.
+        """
         return self.worst_quilt(epsilon)
 
     def effective_n(self) -> float:
@@ -172,8 +192,10 @@ class Blocks(ListedModel):
         return effective_n_blocks(self._sizes.tolist())
 
     def terms(self) -> QuiltTerms:
-        """Return the numbers that Theorems 1 and 2 need: the size of the largest block, no influence, and as many
-        colours as its records.
+        """Return the four numbers about this model that the theorems on Thresholdout with dependent records need.
+
+        They are the size of the largest block, an influence and a surcharge of 0, and as many colours as the largest
+        block has records.
         """
         largest = int(self._sizes.max())
         return QuiltTerms(largest, 0.0, 0.0, largest)

@@ -168,7 +168,11 @@ class IntervalChain(QuiltModel):
         return self._sharp(record, a, b) if charge == "sharp" else TIMES[charge] * self._influences(record, a, b)
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Return a bound on the max-influence of `record` on `quilt`, whatever else is known.
+        """Return a bound on the max-influence of `record` on the records of `quilt`, whatever other records are
+        known.
+
+        The max-influence is the largest log ratio of the probabilities of what the quilt's records show, given two
+        values of `record`.
 
         Notes
         -----
@@ -215,28 +219,50 @@ class IntervalChain(QuiltModel):
         return worst_of(np.arange(self.n), optimum, prices, lambda record: self._search(record, price, charge), ceiling)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that needs the least noise, according to the bounds of the class."""
+        """Return the Markov quilt of `record` with which the record needs the least noise.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach. The result uses the bounds of the class.
+        """
         price = NoiseAt(arguments.real("epsilon", epsilon, above=0))
         return self._quilt(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` with the lowest Bayesian level, according to the bounds of the class."""
+        """Return the Markov quilt of `record` that proves the lowest level of Bayesian differential privacy for it.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The mechanism is `epsilon_dp`-differentially private, and the level is `size * epsilon_dp + surcharge`. The
+        result uses the bounds of the class.
+        """
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._quilt(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best Markov quilt of the record that needs the most noise."""
+        """Return the Markov quilt of the record that needs the most noise. It determines the noise for all records.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach.
+        """
         return self._quilt(
             self._worst(NoiseAt(arguments.real("epsilon", epsilon, above=0)), check_surcharge(surcharge))
         )
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt with the lowest Bayesian level for the record that leaks the most."""
+        """Return the Markov quilt of the record about which an `epsilon_dp`-differentially private mechanism reveals
+        the most.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        """
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._quilt(self._worst(price, check_surcharge(surcharge)))
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """Return, for the Markov Quilt Mechanism, the best Markov quilt of the worst record."""
+        """Return the Markov quilt that determines the noise of the Markov Quilt Mechanism (Song, Wang and Chaudhuri
+        2017).
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The quilt belongs to the record that needs the most noise.
+        """
         return self._quilt(self._worst(NoiseAt(arguments.real("epsilon", epsilon, above=0)), "one"))
 
     def effective_n(self) -> float:
@@ -252,9 +278,10 @@ class IntervalChain(QuiltModel):
         return effective_n_chain(self.n, deltas) if deltas[-1] < 1 else 1.0
 
     def terms(self, left: int, right: int) -> QuiltTerms:
-        """Return the numbers that Theorems 1 and 2 need, from one pair of lags that is used for all records.
+        """Return the four numbers about this model that the theorems on Thresholdout with dependent records need.
 
-        Near the ends of the chain the lags are cut to the room that the record has.
+        For each record the Markov quilt consists of the records `left` places before and `right` places after it. Near
+        an end of the chain one of the two may be missing.
         """
         left, right = (
             arguments.whole(name, lag, at_least=1, at_most=self.n) for name, lag in (("left", left), ("right", right))

@@ -283,7 +283,7 @@ class MarkovChain(ChainModel):
 
     @cached_property
     def tables(self) -> ChainTables:
-        """The log ratios of the chain, each computed only once."""
+        """The log ratios of transition probabilities from which influences are computed, each computed only once."""
         return ChainTables(self._matrix, self._start, self._n, self._respect_support)
 
     @property
@@ -318,11 +318,15 @@ class MarkovChain(ChainModel):
         return np.where(settled.supports[where], np.maximum(settled.laws[where], 5e-324), 0.0)
 
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios of the side before a record, at several lags."""
+        """Return the log ratios with which the record before a record reveals its value, for several distances
+        between the two.
+        """
         return self.tables.left(record, lags, sharp)
 
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios of the side after a record, at several lags."""
+        """Return the log ratios with which the record after a record reveals its value, for several distances
+        between the two.
+        """
         return self.tables.right(record, lags, sharp)
 
     def product(self, low: int, high: int) -> tuple[Array, Mask]:
@@ -374,11 +378,12 @@ class MarkovChain(ChainModel):
         return max(values)
 
     def terms(self, left: int, right: int) -> QuiltTerms:
-        """Return the four numbers that Theorems 1 and 2 need, from one pair of lags that is used for all records.
+        """Return the four numbers about this model that the theorems on Thresholdout with dependent records need.
 
-        Near the ends of the chain the lags are cut to the room that a record has. The number of colours is the larger
-        lag. The numbers hold for this chain of `n` records. They hold for a longer chain only if some record here has
-        both sides and a distribution that has settled.
+        For each record the Markov quilt consists of the records `left` places before and `right` places after it. Near
+        an end of the chain one of the two may be missing. The number of colours is the larger of the two distances. The
+        numbers hold for this chain of `n` records. They hold for a longer chain only if some record here has both sides
+        and a distribution that has settled.
 
         Notes
         -----
@@ -398,7 +403,9 @@ class MarkovChain(ChainModel):
         return QuiltTerms(size, plain, min(sharp, 2 * plain), min(max(left, right), self.n))
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a certificate must state: zero probabilities that no lag overcomes."""
+        """Return what a certificate must state about this chain: zero transition probabilities that make influences
+        infinite at every distance.
+        """
         if self.tables.powers.positive:
             return ()
         possible = self.tables.settled.supports.any(axis=0)
@@ -511,7 +518,9 @@ class InhomogeneousChain(ChainModel):
         return products[lag - 1]
 
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios of the side before a record, at several lags."""
+        """Return the log ratios with which the record before a record reveals its value, for several distances
+        between the two.
+        """
         odds = prior_odds(self._laws[record][None], self._supports[record][None])[0]
         sides = np.where(np.isneginf(odds), -np.inf, 0.0)[None].repeat(len(lags), axis=0)
         for j, lag in enumerate(lags):
@@ -530,7 +539,9 @@ class InhomogeneousChain(ChainModel):
         return table
 
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios of the side after a record, at several lags."""
+        """Return the log ratios with which the record after a record reveals its value, for several distances
+        between the two.
+        """
         room = self.n - 1 - record
         sides = np.zeros((len(lags), self.states, self.states))
         for j, lag in enumerate(lags):

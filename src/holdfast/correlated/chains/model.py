@@ -308,14 +308,17 @@ class ChainModel(QuiltModel):
 
     @abstractmethod
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios of the side before a record, at several lags.
+        """Return the log ratios with which the record before a record reveals its value, for several distances
+        between the two.
 
-        A pair of values that are not both possible has the ratio minus infinity.
+        For a pair of values that are not both possible the log ratio is minus infinity.
         """
 
     @abstractmethod
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios of the side after a record, at several lags."""
+        """Return the log ratios with which the record after a record reveals its value, for several distances
+        between the two.
+        """
 
     @abstractmethod
     def product(self, low: int, high: int) -> tuple[Array, Mask]:
@@ -331,7 +334,7 @@ class ChainModel(QuiltModel):
 
     @staticmethod
     def times(charge: Charge) -> float:
-        """Return how many times the influence of the chain counts in a price of this kind."""
+        """Return the factor by which the chain's influence is multiplied in a surcharge of this kind."""
         return TIMES[charge]
 
     def _guard(self, record: int, lags: int) -> float:
@@ -343,8 +346,10 @@ class ChainModel(QuiltModel):
         return 4 * self.states * lags * UNIT
 
     def quilt(self, record: int, left: int | None = None, right: int | None = None) -> Quilt:
-        """Return the Markov quilt of the record `left` places before `record` and the record `right` places after
-        it.
+        """Return the Markov quilt of `record` that consists of the records `left` places before and `right` places
+        after it.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
 
         Parameters
         ----------
@@ -400,8 +405,10 @@ class ChainModel(QuiltModel):
         return replace(quilt, influence=quilt.influence + slack, sharp=quilt.sharp + slack)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that needs the least noise at the Bayesian level `epsilon`. The search
-        is exact.
+        """Return the Markov quilt of `record` with which the record needs the least noise.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach. The search is exact.
 
         Notes
         -----
@@ -412,29 +419,39 @@ class ChainModel(QuiltModel):
         return self._found(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` with the lowest Bayesian level for an `epsilon_dp`-DP mechanism.
+        """Return the Markov quilt of `record` that proves the lowest level of Bayesian differential privacy for it.
 
-        The search is exact.
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The mechanism is `epsilon_dp`-differentially private, and the level is `size * epsilon_dp + surcharge`. The
+        search is exact.
         """
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._found(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best Markov quilt of the record that needs the most noise at the Bayesian level `epsilon`."""
+        """Return the Markov quilt of the record that needs the most noise. It determines the noise for all records.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach.
+        """
         price = NoiseAt(arguments.real("epsilon", epsilon, above=0))
         return self._found(self._worst(price, check_surcharge(surcharge)))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt with the lowest Bayesian level for the record that an `epsilon_dp`-DP mechanism
-        leaks most about.
+        """Return the Markov quilt of the record about which an `epsilon_dp`-differentially private mechanism reveals
+        the most.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
         """
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._found(self._worst(price, check_surcharge(surcharge)))
 
     def markov_quilt(self, epsilon: float) -> Quilt:
-        """Return, for the Markov Quilt Mechanism, the best Markov quilt of the worst record.
+        """Return the Markov quilt that determines the noise of the Markov Quilt Mechanism (Song, Wang and Chaudhuri
+        2017).
 
-        That mechanism charges the influence once.
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The quilt belongs to the record that needs the most noise. The mechanism charges the influence once.
         """
         price = NoiseAt(arguments.real("epsilon", epsilon, above=0))
         return self._found(self._worst(price, "one"))

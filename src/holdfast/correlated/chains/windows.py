@@ -107,8 +107,10 @@ class WindowModel(ListedModel):
         """The distribution of the places `low` to `high`."""
 
     def quilt(self, record: int, before: int | None = None, after: int | None = None) -> Quilt:
-        """Return the Markov quilt that lies `before` steps before the record and `after` steps after it. None leaves
-        a side out.
+        """Return the Markov quilt that lies `before` steps before the record and `after` steps after it.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        If `before` or `after` is None, the quilt has no records on that side.
         """
         i = check_record(record, self.n)
         room = self._room(i)
@@ -118,10 +120,11 @@ class WindowModel(ListedModel):
         return self._quilt(i, Lags(before, after))
 
     def terms(self, left: int, right: int) -> QuiltTerms:
-        """Return the numbers that Theorems 1 and 2 need, from one pair of lags that is used for all records.
+        """Return the four numbers about this model that the theorems on Thresholdout with dependent records need.
 
-        Near the ends the lags are cut to the room that a record has. The influence is Birkhoff's bound for the two
-        sides, which holds for every record and whatever else is known.
+        For each record the Markov quilt lies `left` places before and `right` places after it. Near an end of the chain
+        one of the two sides may be missing. The influence is Birkhoff's bound for the two sides, which holds for every
+        record and whatever else is known.
 
         Notes
         -----
@@ -141,7 +144,8 @@ class WindowModel(ListedModel):
     def quilts(self, record: int) -> Iterator[Quilt]:
         """Return the Markov quilts of `record` by increasing size, each with its exact influence or a bound on it.
 
-        The trivial quilt, which has no remote records, is the last.
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The last is the trivial quilt: it is empty, and all records count as nearby.
         """
         i = check_record(record, self.n)
         for _, lags in self._listed(i):
@@ -254,21 +258,30 @@ class WindowModel(ListedModel):
         return self.n
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that maximises `(epsilon - surcharge) / size`, among the quilts
-        considered here.
+        """Return the Markov quilt of `record` with which the record needs the least noise.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach. The quilt maximises `(epsilon - surcharge) /
+        size` among those that this model considers.
         """
         epsilon = arguments.real("epsilon", epsilon, above=0)
         return self._searched(check_record(record, self.n), self._best(epsilon, surcharge))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that minimises `size * epsilon_dp + surcharge`, among the quilts
-        considered here.
+        """Return the Markov quilt of `record` that proves the lowest level of Bayesian differential privacy for it.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The mechanism is `epsilon_dp`-differentially private, and the level is `size * epsilon_dp + surcharge`. The
+        quilt is the best among those that this model considers.
         """
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         return self._searched(check_record(record, self.n), self._cheapest(epsilon_dp, surcharge))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the best Markov quilt of the record that needs the most noise.
+        """Return the Markov quilt of the record that needs the most noise. It determines the noise for all records.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach.
 
         Notes
         -----
@@ -279,7 +292,11 @@ class WindowModel(ListedModel):
         return self._worst(self._best(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt with the lowest Bayesian level for the record that leaks the most at `epsilon_dp`."""
+        """Return the Markov quilt of the record about which an `epsilon_dp`-differentially private mechanism reveals
+        the most.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        """
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         return self._worst(self._cheapest(epsilon_dp, surcharge))
 

@@ -335,12 +335,18 @@ class CorrelatedThresholdout(Thresholdout):
 
     @property
     def quilt(self) -> QuiltTerms | None:
-        """The bounds that were declared on the Markov quilts of the records."""
+        """The bounds that were declared on the Markov quilts of the records, or None.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        """
         return self._rules.quilt
 
     @property
     def epsilon_bdp(self) -> float:
-        """The Bayesian level of the whole run under the declared Markov quilts; infinite if none is declared."""
+        """The level of Bayesian differential privacy of the whole run under the declared Markov quilts.
+
+        If no quilts are declared, it is infinite.
+        """
         return self._rules.epsilon_bdp
 
     @property

@@ -147,7 +147,10 @@ class Ising(ListedModel):
         return self.network().influence(i, list(quilt), list(known))
 
     def quilts(self, record: int) -> Iterator[Quilt]:
-        """Return the Markov quilts of `record`: the Markov blanket and the trivial quilt."""
+        """Return the Markov quilts of `record`: its Markov blanket, and the trivial quilt, which is empty.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        """
         i = check_record(record, self.n)
         part = self._part_of[i]
         if len(part) > 1:

@@ -528,8 +528,9 @@ class Network(ListedModel):
             raise _too_wide(self._cells) from None
 
     def quilt(self, record: Node, quilt: Collection[Node], remote: Collection[Node] = ()) -> Quilt:
-        """Return the Markov quilt that you choose, after checking it, with its exact influence.
+        """Return a Markov quilt that you choose, after checking it, with its exact influence.
 
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
         The set of nearby records is made as small as possible.
 
         Parameters
@@ -548,17 +549,23 @@ class Network(ListedModel):
         return Quilt(i, cut.quilt, cut.nearby, influence, cut.size)
 
     def quilts(self, record: Node) -> Iterator[Quilt]:
-        """Return all Markov quilts of `record` that the search may use, with their influences, by increasing size."""
+        """Return all Markov quilts of `record` that the search may use, with their influences, by increasing size.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        """
         for cut in self._cuts(self._law.record(record)):
             influence = self._influence(cut) if cut.quilt else 0.0
             if influence is not None:
                 yield Quilt(cut.record, cut.quilt, cut.nearby, influence, cut.size)
 
     def best_quilt(self, record: Node, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that maximises `(epsilon - surcharge) / size` among those listed.
+        """Return the Markov quilt of `record` with which the record needs the least noise.
 
-        It is the best of all quilts if the record's component has at most `most_quilts` connected sets around it and
-        every table is small enough. Otherwise the result is valid but may be more cautious.
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        `epsilon` is the level of Bayesian differential privacy to reach. The quilt maximises `(epsilon - surcharge) /
+        size` among those listed. It is the best of all quilts if the record's component has at most `most_quilts`
+        connected sets around it and every table is small enough. Otherwise the result is valid but may be more
+        cautious.
 
         Notes
         -----
@@ -568,7 +575,11 @@ class Network(ListedModel):
         return best_cut(self._cuts(self._law.record(record)), self._influence, epsilon, surcharge)
 
     def cheapest_quilt(self, record: Node, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """Return the Markov quilt of `record` that minimises `size * epsilon_dp + surcharge`, its Bayesian level."""
+        """Return the Markov quilt of `record` that proves the lowest level of Bayesian differential privacy for it.
+
+        A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
+        The mechanism is `epsilon_dp`-differentially private, and the level is `size * epsilon_dp + surcharge`.
+        """
         epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
         return cheapest_cut(self._cuts(self._law.record(record)), self._influence, epsilon_dp, surcharge)
 
