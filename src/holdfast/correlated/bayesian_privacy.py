@@ -139,9 +139,10 @@ class MarkovQuiltNoise:
 def markov_quilt_noise(model: HasMarkovQuilt, epsilon: float, sensitivity: float = 1.0) -> MarkovQuiltNoise:
     """Return the noise scale of the Markov Quilt Mechanism of Song, Wang and Chaudhuri (SIGMOD 2017).
 
-    The score of a Markov quilt is `card(X_N)/(epsilon - e)`, where `card(X_N)` is the number of nearby records, the
-    record itself included, and `e` is the max-influence when nothing else is known. The privacy guarantee is for an
-    adversary who knows the model and nothing else. So it is weaker than Bayesian differential privacy.
+    A Markov quilt of a record is a set of records that separates it and the records nearby from all other records. Its
+    score is `card(X_N)/(epsilon - e)`, where `card(X_N)` is the number of nearby records, the record itself included,
+    and `e` is the max-influence when nothing else is known. The privacy guarantee is for an adversary who knows the
+    model and nothing else. So it is weaker than Bayesian differential privacy.
 
     Parameters
     ----------

@@ -239,7 +239,9 @@ class DependenceModel(Protocol):
         """Return the Laplace scale for a query that changes by at most `sensitivity` when one record is replaced."""
 
     def effective_n(self) -> float:
-        """Return the effective number of independent rows for checking a guess of one mean, chosen in advance."""
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
+        """
 
     def to_dict(self) -> dict[str, Any]:
         """Return the declaration as plain data, for certificates."""
@@ -285,7 +287,9 @@ class QuiltModel(ABC):
 
     @abstractmethod
     def effective_n(self) -> float:
-        """Return the effective number of independent rows for checking a guess of one mean, chosen in advance."""
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
+        """
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -599,7 +603,11 @@ class ModelClass(QuiltModel):
         return max(quilts, key=lambda quilt: quilt.size / max(epsilon - quilt.influence, 5e-324))
 
     def effective_n(self) -> float:
-        """Return the smallest effective number of rows over the models of the class."""
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
+
+        It is the smallest number over the models of the class.
+        """
         return min(model.effective_n() for model in self.models)
 
     def notes(self) -> tuple[str, ...]:

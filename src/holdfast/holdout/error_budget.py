@@ -84,7 +84,7 @@ class Course:
     staked: float = 0.0
 
     def spent(self, asked: int, extra: float = 0.0) -> Course:
-        """Return the summary after `turns` more questions that spent a part of the failure probability.
+        """Return the summary after `asked` more questions that spent a part of the failure probability.
 
         `extra` is what questions with a stake took in addition to the spending planned for them.
         """

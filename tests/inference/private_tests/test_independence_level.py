@@ -171,5 +171,5 @@ def test_whole_number_noise_of_small_variance_breaks_only_the_refused_statistic(
     for method in ("projected", "asymptotic"):
         assert pt.independence_batch(noisy, 1000, law, method=method).rate < limit(0.0528, trials, 5.2)
     assert pt.independence_batch(noisy, 1000, law, method="nonprojected").rate > 0.1
-    with pytest.raises(InvalidParameter, match="lattice"):
+    with pytest.raises(InvalidParameter, match="variance at least 1"):
         pt.independence([[250, 250], [250, 250]], rho=1 / 0.12, method="nonprojected")

@@ -155,8 +155,9 @@ class RunParameters(NamedTuple):
 def run_parameters(tau: float, beta: float, questions: int, budget: int, split: float = 0.5) -> RunParameters:
     """Return the noise scale and the threshold of a run of Algorithm 1, and the error that each question must keep.
 
-    With `c = split` the scale is `sigma = (1-c) tau/(12 ln(4m/beta))` and the threshold is `T = (1+c) tau/2`. Each of
-    the `m` questions must then keep the error `tau' = (1-c) tau/4`, except with probability `beta'`.
+    With `c = split` the scale is `sigma = (1-c) tau/(12 ln(4m/beta))` and the threshold is `T = (1+c) tau/2`, for `m`
+    questions. Each question must then keep the error `tau' = (1-c) tau/4`, except with probability `beta'`, its part of
+    what the noise leaves of `beta`.
 
     Notes
     -----
@@ -278,12 +279,14 @@ def _root(room: float, epsilon: float, method: str) -> float:
 
 
 def rate(alpha: float, room: float = 2.0, method: Method = "repaired") -> float:
-    """Return the rate `r(alpha, u)` of Theorem 1-R, with which the failure probability of a question falls.
+    """Return the rate at which the failure probability of one question falls with the number of records (Theorem
+    1-R).
 
-    The failure probability is proportional to `exp(-r k tau^2)`, where `eps = alpha tau`, `u = 2 (1 - t/tau)^2`, `t` is
-    the drift of the quilt, and `k` is the number of independent records. The method "sharp" uses `(sqrt(u) -
-    alpha/sqrt(8))^2`. "repaired" uses `((sqrt(4u - 3 alpha^2/2) - alpha/sqrt(2))/2)^2`. The rate is 0 where nothing is
-    guaranteed.
+    The failure probability is proportional to `exp(-r k tau^2)`, where `r` is the returned rate, `k` the number of
+    independent records and `tau` the error. The parameter `alpha` is the privacy level divided by `tau`. The parameter
+    `room`, here `u`, is `2 (1 - t/tau)^2`, where `t` is how far the dependence can move a record's distribution. The
+    method "sharp" returns `(sqrt(u) - alpha/sqrt(8))^2`, and "repaired" returns `((sqrt(4u - 3 alpha^2/2) -
+    alpha/sqrt(2))/2)^2`. If nothing is guaranteed, the rate is 0.
 
     Examples
     --------
@@ -872,16 +875,18 @@ def holdout_size(
     split: BudgetSplit = 0.5,
     method: Method = "sharp",
 ) -> RunPlan:
-    """Return the number of records with which a whole run of Algorithm 1 on dependent records is proved to be accurate.
+    """Return the number of records with which a whole run of Algorithm 1 on dependent records is proved to be
+    accurate.
 
     In such a run all `m` questions are answered within `tau`. The plan has the noise scale and the threshold to use.
     The method selects the theorem:
 
-    - "sharp" (default): Theorem 1 in the form `3 chi exp(-2k(tau' - t - eps/4)^2) <= beta'` (see `question_failure`),
-      with the epsilon that `n` gives and with all of `beta` that the noise leaves.
+    - "sharp" (default): Theorem 1 with the bound of `question_failure`. Each question gets its part of all of `beta`
+      that the noise leaves.
     - "repaired": Theorem 1-R with its `alpha` chosen freely.
-    - "paper": the published equations (7) and (8), with `tau' = (1-c) tau/4` and `beta' = beta/(2m)` filled in. It is
-      certified only if `blanket` is 1, because the published form with quilts is false.
+    - "paper": the published equations (7) and (8), with the error `tau' = (1-c) tau/4` and the failure probability
+      `beta' = beta/(2m)` of a question filled in. It is certified only if `blanket` is 1, because the published form
+      with quilts is false.
 
     Returns
     -------

@@ -73,8 +73,8 @@ def thresholdout_epsilon(
     1/(sigma n)`. The method selects how the steps are added up:
 
     - *pure*: `2 B e`.
-    - *paper*: `sqrt(32 B ln(2/delta)) e`. It has no proof from 2 on, because the theorem behind each of its two halves
-      needs that half to be below 1. The paper does not say so.
+    - *paper*: `sqrt(32 B ln(2/delta)) e`. From the value 2 on it has no proof, because the theorem behind each of its
+      two halves needs that half to be below 1. The paper does not say so.
     - *tight*: advanced composition of all `2B` steps at once, `sqrt(4 B ln(1/delta)) e + 2 B e (e^e - 1)`. It is about
       2.8 times smaller than *paper* and has no such condition.
     - *best*: the smaller of *pure* and *tight*. Without a delta it is *pure*.
@@ -151,10 +151,10 @@ def lemma24_size(budget: int, sigma: float, tau: float, beta: float, branch: Bra
 
 
 def printed_constant_holds(tau: float) -> float:
-    """Return the smallest `ln(1/(tau beta))` from which the published constant 80 of Lemma 24 is large enough.
+    """Return the smallest `ln(1/(tau beta))` from which the constant 80 that Lemma 24 prints is large enough.
 
-    It is large enough when `80^2 ln(1/(tau beta)) >= 13^2 * 32 ln(2/delta)`, with `ln(2/delta) = ln(52 ln(26/tau)) +
-    ln(1/(tau beta))`. The exact constant is `13 sqrt(32)`.
+    The exact constant is `13 sqrt(32)`. The printed one is large enough if `80^2 ln(1/(tau beta)) >= 13^2 * 32
+    ln(2/delta)`, where `ln(2/delta) = ln(52 ln(26/tau)) + ln(1/(tau beta))`.
 
     Examples
     --------

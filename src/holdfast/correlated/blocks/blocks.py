@@ -185,9 +185,10 @@ class Blocks(ListedModel):
         return self.worst_quilt(epsilon)
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for checking a guess of one mean, chosen in advance: `n^2 / sum k^2`,
-        for blocks of
-        `k` rows.
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
+
+        It is `n^2 / sum k^2`, for blocks of `k` rows.
         """
         return effective_n_blocks(self._sizes.tolist())
 

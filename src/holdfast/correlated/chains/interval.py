@@ -266,9 +266,10 @@ class IntervalChain(QuiltModel):
         return self._quilt(self._worst(NoiseAt(arguments.real("epsilon", epsilon, above=0)), "one"))
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for checking a guess of one mean, chosen in advance. It holds for every
-        chain of
-        the class.
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
+
+        The number holds for every chain of the class.
         """
         deltas = [
             min(_overlap(low), math.tanh(diameter / 4))

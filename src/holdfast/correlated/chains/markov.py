@@ -318,14 +318,18 @@ class MarkovChain(ChainModel):
         return np.where(settled.supports[where], np.maximum(settled.laws[where], 5e-324), 0.0)
 
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios with which the record before a record reveals its value, for several distances
-        between the two.
+        """Return how strongly the record at some distance before `record` reveals the value of `record`, one result
+        for each distance.
+
+        The results are log ratios of transition probabilities.
         """
         return self.tables.left(record, lags, sharp)
 
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios with which the record after a record reveals its value, for several distances
-        between the two.
+        """Return how strongly the record at some distance after `record` reveals the value of `record`, one result
+        for each distance.
+
+        The results are log ratios of transition probabilities.
         """
         return self.tables.right(record, lags, sharp)
 
@@ -361,7 +365,8 @@ class MarkovChain(ChainModel):
         return worst_of(records, optimum, prices, lambda record: self._search(record, price, charge), ceiling)
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
 
         Either the state of the chain must be the complete row, or the question must use only columns that form this
         chain.
@@ -518,8 +523,10 @@ class InhomogeneousChain(ChainModel):
         return products[lag - 1]
 
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios with which the record before a record reveals its value, for several distances
-        between the two.
+        """Return how strongly the record at some distance before `record` reveals the value of `record`, one result
+        for each distance.
+
+        The results are log ratios of transition probabilities.
         """
         odds = prior_odds(self._laws[record][None], self._supports[record][None])[0]
         sides = np.where(np.isneginf(odds), -np.inf, 0.0)[None].repeat(len(lags), axis=0)
@@ -539,8 +546,10 @@ class InhomogeneousChain(ChainModel):
         return table
 
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios with which the record after a record reveals its value, for several distances
-        between the two.
+        """Return how strongly the record at some distance after `record` reveals the value of `record`, one result
+        for each distance.
+
+        The results are log ratios of transition probabilities.
         """
         room = self.n - 1 - record
         sides = np.zeros((len(lags), self.states, self.states))
@@ -575,7 +584,8 @@ class InhomogeneousChain(ChainModel):
         return float(price((a + b - 1).astype(np.float64), w)[0])
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
 
         Notes
         -----

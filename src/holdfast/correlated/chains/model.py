@@ -308,16 +308,19 @@ class ChainModel(QuiltModel):
 
     @abstractmethod
     def left(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios with which the record before a record reveals its value, for several distances
-        between the two.
+        """Return how strongly the record at some distance before `record` reveals the value of `record`, one result
+        for each distance.
 
-        For a pair of values that are not both possible the log ratio is minus infinity.
+        The results are log ratios of transition probabilities. For a pair of values that are not both possible the log
+        ratio is minus infinity.
         """
 
     @abstractmethod
     def right(self, record: int, lags: Lags, sharp: bool) -> Array:
-        """Return the log ratios with which the record after a record reveals its value, for several distances
-        between the two.
+        """Return how strongly the record at some distance after `record` reveals the value of `record`, one result
+        for each distance.
+
+        The results are log ratios of transition probabilities.
         """
 
     @abstractmethod

@@ -457,7 +457,8 @@ class OrderChain(WindowModel):
         return () if math.isfinite(self._diameter) else (ZEROS,)
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
 
         Notes
         -----
@@ -628,9 +629,10 @@ class HiddenChain(WindowModel):
         return () if math.isfinite(self._step) and math.isfinite(self._reading) else (ZEROS,)
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for checking a guess of one mean, chosen in advance, which is that of
-        the hidden
-        chain.
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
+
+        It is that of the hidden chain.
 
         Notes
         -----

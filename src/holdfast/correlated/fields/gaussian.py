@@ -218,10 +218,12 @@ class GaussianField:
         return float(w @ self._precision.solve(w) / (w**2 @ self._precision.inverse_diagonal))
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
 
-        For a stationary first-order autoregression it is `n (1 - |phi|)/(1 + |phi|)`. Parts of the field that are
-        independent of each other count as blocks. For anything else nothing is proved, and an error is raised.
+        For a stationary first-order autoregression with coefficient `phi` it is `n (1 - |phi|)/(1 + |phi|)`. Parts of
+        the field that are independent of each other count as blocks. For anything else nothing is proved, and an error
+        is raised.
 
         Notes
         -----

@@ -384,8 +384,8 @@ class DependentRows:
         coefficient.
 
         The operator norm of the series is `|coefficient|`. If there are earlier training rows of the same series, give
-        `last`, the last of them in standard units, because the series never mixes in total variation: one number for
-        every column that any question uses. The start ratios of the columns multiply.
+        `last`, the last training row in standard units: one number for each column that any question uses. It is needed
+        because the series never forgets an earlier row completely. The start ratios of the columns multiply.
 
         Examples
         --------
@@ -480,7 +480,11 @@ class DependentRows:
 
     @property
     def effective_n(self) -> float:
-        """The effective number of independent rows by the best bound, without its start ratio and bias."""
+        """The effective number of rows by the best bound: so many independent rows would give one fixed mean the
+        same interval.
+
+        The start ratio and the bias of the bound are not included.
+        """
         return max(route.effective_n for route in self.routes.values())
 
     def half_width(self, share: float) -> float:

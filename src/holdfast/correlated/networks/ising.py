@@ -158,7 +158,8 @@ class Ising(ListedModel):
         yield Quilt(i, (), _Others(part, i), 0.0, len(part))
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
 
         Parts of the model that have no tie between them count as independent blocks.
 

@@ -584,7 +584,8 @@ class Network(ListedModel):
         return cheapest_cut(self._cuts(self._law.record(record)), self._influence, epsilon_dp, surcharge)
 
     def effective_n(self) -> float:
-        """Return the effective number of rows for checking a guess of one mean, chosen in advance.
+        """Return the effective number of rows: with so many independent rows one fixed mean would get the same
+        interval.
 
         Parts of the network that have no edge between them count as independent blocks. Inside a part nothing is
         proved, so a connected network counts as a single row. For noisy answers, colour the quilts with `colour_quilts`

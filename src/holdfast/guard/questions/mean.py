@@ -71,7 +71,7 @@ class Mean(Question):
     where: Where = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> BoundQuestion:
-        """Check the question against the schema and the policy."""
+        """Check the question against the schema and the policy, and return it in the form in which it is answered."""
         planned = policy.answers == "means"
         rows = rows_of(self, schema, policy, ratios=not planned)
         if planned:
@@ -85,24 +85,24 @@ class Mean(Question):
 
     @classmethod
     def without_noise(cls, question: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return a check of the guess as plain data, if the question has a guess; otherwise None."""
+        """Return the check that replaces a noisy mean if the question has a guess; otherwise None."""
         return None if question.get("guess") is None else {**question, "kind": "check"}
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
-        """Return one line with the expression."""
+        """Return the question in words: the expression whose mean is asked for."""
         return f"mean of {rows_text(asked)[0]}"
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Return a sentence with the interval, or one that says that too few rows are counted."""
+        """Return the answer in words: the interval, or the statement that too few rows count."""
         if answer["details"].get("too_few_rows"):
             return "Too few rows count to report their mean. The value is the middle of its range."
         return f"The mean is between {ends(answer['interval'])}. The value in the middle carries noise."
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the alternative to a refused mean: a check of a guess of it, which needs no noise."""
+        """Return a question that could be asked instead: a check of a guess of the same mean, which adds no noise."""
         rows = {name: value for name, value in question.items() if name not in ("kind", "spend")}
         middle = (float(rows.get("low") or 0.0) + float(rows.get("high") or 1.0)) / 2
         yield "Guess it instead, and have the guess checked", {"kind": "check", **rows, "guess": middle}

@@ -278,13 +278,14 @@ class HoldoutPlan:
         return self.high - self.low
 
     def usable(self, row: PlannedMethod) -> bool:
-        """Return whether the method of a row is certified for adaptive use, with a guess or without one, as was
-        planned.
+        """Return whether a method of this plan is certified for adaptive use.
+
+        If the plan was made for questions without a guess, methods that need a guess are not usable.
         """
         return row.certified and not row.reference and not (self.guess is False and "a guess" in row.needs)
 
     def reached(self, row: PlannedMethod) -> bool:
-        """Return whether the method of a row is usable, is not vacuous, and reaches the half-width that was asked
+        """Return whether a method of this plan is usable, is not vacuous, and reaches the half-width that was asked
         for.
         """
         if not self.usable(row) or row.vacuous:

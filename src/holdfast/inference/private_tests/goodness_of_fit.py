@@ -238,8 +238,8 @@ def new_statistic_gof(
     variance = problem.noise.variance
     if not projected and problem.noise.coarse:
         raise InvalidParameter(
-            f"the nonprojected statistic needs noise variance of at least 1 where noise is discrete, got "
-            f"{variance:.3g}: the noise of the total lies on a lattice, and levels up to .146 for .05 were measured; "
+            f"the nonprojected statistic needs discrete noise of variance at least 1, got {variance:.3g}: with less "
+            "noise levels of up to .146 in place of .05 were measured; "
             'use projected=True, noise=gaussian(rho), or method="monte-carlo"'
         )
     warnings = asymptotic_warnings(problem)

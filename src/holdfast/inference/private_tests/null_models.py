@@ -190,7 +190,7 @@ class NullModel(ABC):
     def tangent(self) -> Array:
         """The directions in which the parameters can move while every probability vector keeps its sum.
 
-        It is an array of shape `(coordinates, parameters)`. Each direction is a unit vector less the last unit vector
+        It is an array of shape `(coordinates, parameters)`. Each direction is a unit vector minus the last unit vector
         of the same probability vector.
         """
         basis = np.zeros((self.coordinates, self.parameters))

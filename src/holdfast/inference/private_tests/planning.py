@@ -33,8 +33,8 @@ SMALL_EFFECT = 0.1
 def worst_direction(p0: Any, c: float = 0.0) -> Array:
     """Return the direction of a change of `p0` that the projected test detects least, as a vector of length one.
 
-    It is the eigenvector with the largest eigenvalue of the covariance matrix `Diag(p0) - p0 p0' + c I`, and its
-    entries sum to zero up to rounding.
+    It is the eigenvector with the largest eigenvalue of the covariance matrix `Diag(p0) - p0 p0' + c I`, where `c` is
+    the variance of the noise divided by the number of records. Its entries sum to zero up to rounding.
 
     Notes
     -----
