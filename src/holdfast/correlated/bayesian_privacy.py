@@ -66,10 +66,11 @@ class Conversion:
 
 
 def to_dp(model: DependenceModel, epsilon_bdp: float, surcharge: Surcharge = "sharp") -> Conversion:
-    """Return the DP level at which every mechanism is `epsilon_bdp`-Bayesian differentially private under the model.
+    """Return the level of differential privacy at which every mechanism has the Bayesian level `epsilon_bdp` under
+    the model.
 
-    The mechanism must be DP between *all* pairs of databases of the full product domain, including databases that are
-    impossible under the model.
+    The mechanism must be differentially private between *all* pairs of databases of the full product domain, including
+    databases that are impossible under the model.
 
     Notes
     -----
@@ -92,8 +93,9 @@ def to_dp(model: DependenceModel, epsilon_bdp: float, surcharge: Surcharge = "sh
 
 
 def to_bdp(model: DependenceModel, epsilon_dp: float, surcharge: Surcharge = "sharp") -> float:
-    """Return the level of Bayesian differential privacy of any `epsilon_dp`-DP mechanism. It is the inverse of
-    `to_dp`.
+    """Return the level of Bayesian differential privacy of any `epsilon_dp`-differentially private mechanism.
+
+    It is the inverse of `to_dp`.
 
     Examples
     --------
@@ -406,7 +408,7 @@ def exponential(
 
 
 class BayesianAccountant:
-    """A budget of Bayesian differential privacy that is spent by DP costs.
+    """A budget of Bayesian differential privacy that is spent by costs of differential privacy.
 
     The epsilons of the costs add up, and their sum is converted to a Bayesian level once. So the surcharge for
     dependence is paid once, whatever the number of releases. Bayesian levels must **not** be added: for example two
@@ -452,7 +454,7 @@ class BayesianAccountant:
 
     @property
     def budget(self) -> float:
-        """The Bayesian level that the releases together never exceed."""
+        """The level of Bayesian differential privacy that the releases together never exceed."""
         return self._budget
 
     def admits(self, cost: Cost) -> bool:
@@ -475,7 +477,9 @@ class BayesianAccountant:
         return float(self._filter.remaining()["epsilon"])
 
     def epsilon_bdp(self) -> float:
-        """Return the Bayesian level of everything spent so far. The sum of the costs is converted once."""
+        """Return the level of Bayesian differential privacy of everything spent so far. The sum of the costs is
+        converted once.
+        """
         spent = self.spent()
         return min(self._model.epsilon_bdp(spent, self._surcharge), self._budget) if spent else 0.0
 

@@ -66,11 +66,10 @@ class Between(Sequence[int]):
 
 @dataclass(frozen=True)
 class Quilt:
-    """A Markov quilt of one record, with the influence of the record on it.
+    """A Markov quilt of one record, with the max-influence of the record on the quilt.
 
-    The other records are in three parts: the `quilt` itself, the records `nearby`, and the remote rest. The quilt
-    separates the rest from the record: every path of the moral graph from the record to a remote one crosses the quilt.
-    Records are numbered from 0.
+    The quilt separates the record and the records `nearby` from all other, remote records: every path of the moral
+    graph from the record to a remote one crosses the quilt. Records are numbered from 0.
 
     Parameters
     ----------
@@ -248,10 +247,11 @@ class DependenceModel(Protocol):
 
 
 class QuiltModel(ABC):
-    """The base class of models that find the best Markov quilt of each record. It converts between DP and Bayesian
-    levels.
+    """The base class of models that find the best Markov quilt of each record and convert between DP and Bayesian
+    DP.
 
-    A subclass defines `n`, `describe`, `influence`, `effective_n`, `to_dict` and the searches `best_quilt`,
+    A Markov quilt of a record is a set of records that separates it and the records nearby from all other records. A
+    subclass defines `n`, `describe`, `influence`, `effective_n`, `to_dict` and the searches `best_quilt`,
     `cheapest_quilt` and `markov_quilt`. If it has a faster way to find the worst record, it overrides `worst_quilt` and
     `dearest_quilt` too. A model that can list its quilts should be a `ListedModel`, which needs no search of its own. A
     search that considers fewer quilts is always valid.
@@ -347,10 +347,11 @@ class QuiltModel(ABC):
         return max(quilts, key=lambda quilt: quilt.epsilon_bdp(epsilon_dp, surcharge))
 
     def epsilon_dp(self, epsilon_bdp: float, surcharge: Surcharge = "sharp") -> float:
-        """Return the largest DP level at which all mechanisms have the Bayesian level `epsilon_bdp`, rounded down.
+        """Return the largest level of differential privacy that guarantees the Bayesian level `epsilon_bdp`, rounded
+        down.
 
         It is `min_i max_quilt (epsilon_bdp - surcharge) / size`, over the records `i` and the Markov quilts of each.
-        The mechanism must have this DP level between all databases of the full product domain, including those that are
+        The mechanism must have this level between all databases of the full product domain, including those that are
         impossible under the model.
 
         Notes
@@ -360,7 +361,8 @@ class QuiltModel(ABC):
         return self.worst_quilt(epsilon_bdp, surcharge).epsilon_dp(epsilon_bdp, surcharge)
 
     def epsilon_bdp(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> float:
-        """Return the Bayesian level of any `epsilon_dp`-DP mechanism, rounded up.
+        """Return the level of Bayesian differential privacy of any `epsilon_dp`-differentially private mechanism,
+        rounded up.
 
         It is `max_i min_quilt (size * epsilon_dp + surcharge)`, over the records `i` and the Markov quilts of each: the
         inverse of `epsilon_dp`.
@@ -412,7 +414,8 @@ class ListedModel(QuiltModel):
     """The base class of models that can list the Markov quilts of a record with `quilts(record)`. It does all
     searches.
 
-    A list with fewer quilts is always valid.
+    A Markov quilt of a record is a set of records that separates it and the records nearby from all other records. A
+    list with fewer quilts is always valid.
 
     Examples
     --------
@@ -494,7 +497,8 @@ class ListedModel(QuiltModel):
 class ModelClass(QuiltModel):
     """A class of finitely many models of the same records. Any of them may be the true one.
 
-    Every model is searched with its own best Markov quilts, and the worst result counts.
+    For every model its own best Markov quilts are found (sets of records that separate a record from the rest), and the
+    worst result counts.
 
     Parameters
     ----------

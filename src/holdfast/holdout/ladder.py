@@ -129,7 +129,7 @@ class Ladder(OneOwner):
 
     @property
     def step(self) -> float:
-        """The step of the scores that are shown."""
+        """The step of the scores: shown scores are multiples of it."""
         return self._step
 
     @property

@@ -272,14 +272,18 @@ def bns(
     noise: Noise = "gaussian",
     method: Literal["best", "optimised", "paper"] = "best",
 ) -> Width:
-    """Half-width of `k` adaptive means from privacy, by the extended monitor over `s` copies of the data.
+    """Half-width of `k` adaptive means from differential privacy, by an argument about `s` independent copies of the
+    data.
 
-    It is `[sigma q + ...] / (1 - (1-beta)^s)`, the smallest over the free numbers. The method selects the numerator:
+    The half-width is a numerator divided by `1 - (1-beta)^s`, minimised over the free numbers. In the numerator `eps`
+    and `delta` are the privacy of all answers, `sigma` is the noise scale, and `sigma q(b)` bounds the largest noise
+    except with probability `b`. The method selects the numerator:
 
     - *paper*: that of (A.1) in the thesis, with `s = floor(1/beta)`.
-    - *optimised*: `sigma q(b) + 2 s b + e^eps - 1 + s delta`, with `s`, `b`, `sigma` and the point of the exact privacy
-      curve all free, and with the sub-Gaussian `q(b) = sqrt(2 ln(2k/b))`.
+    - *optimised*: `sigma q(b) + 2 s b + e^eps - 1 + s delta`, with the sub-Gaussian `q(b) = sqrt(2 ln(2k/b))`.
     - *best*: `sigma q(b) + s b + tanh(eps/4) + s delta`, with the exact tail of one normal in `q`.
+
+    In the last two `s`, `b`, `sigma` and the point of the exact privacy curve are free.
 
     Returns
     -------

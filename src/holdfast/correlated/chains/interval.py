@@ -132,11 +132,20 @@ class IntervalChain(QuiltModel):
 
     @cached_property
     def diameters(self) -> tuple[float, ...]:
-        """Return bounds on the projective diameters of the products of 1, 2, ... steps, rounded up."""
+        """Return bounds on the projective diameters of the products of 1, 2, ... transition matrices of the class,
+        rounded up.
+
+        The projective diameter measures by how much two rows of a matrix can differ, as a log ratio.
+        """
         return tuple(_diameter(low, high) for low, high in self._products)
 
     def oscillation(self, lags: Lags) -> Array:
-        """Return bounds on Hilbert's projective distance between two rows, one bound for each lag."""
+        """Return bounds on Hilbert's projective distance between two rows of a transition matrix of `lag` steps.
+
+        There is one bound for each of the given lags.
+
+        This distance measures by how much two rows can differ, as a log ratio.
+        """
         best = np.full(len(lags), np.inf)
         for steps, diameter in enumerate(self.diameters, start=1):
             if math.isfinite(diameter):

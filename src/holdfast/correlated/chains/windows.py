@@ -221,10 +221,12 @@ class WindowModel(ListedModel):
         return (limit, False) if influence is None else (influence, True)
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Return the exact max-influence of `record` on `quilt` for an adversary who knows the records of `known`,
-        in nats.
+        """Return the exact max-influence of `record` on the records of `quilt`, in nats, for an adversary who knows
+        the records of `known`.
 
-        Hidden nodes are numbered from `n` on. They may be in the quilt, but not among the known records.
+        The max-influence is the largest log ratio of the probabilities of what the quilt's records show, given two
+        values of `record`. Hidden nodes are numbered from `n` on. They may be in the quilt, but not among the known
+        records.
 
         Notes
         -----

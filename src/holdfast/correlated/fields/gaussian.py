@@ -134,7 +134,11 @@ class GaussianField:
         return shift(self._precision, self._weights(weights)[:, 0], i, np.array(fixed, dtype=np.int64))
 
     def worst_shift(self, weights: npt.ArrayLike | None = None, reach: npt.ArrayLike = 1.0) -> Leak:
-        """Return the largest `reach_i * shift(i, S)` over every record `i` and every set `S` of known records.
+        """Return the largest `reach_i * shift(i, S)` over every record `i` and every set `S` of records that an
+        adversary may know.
+
+        `reach_i` is how far apart two values of record `i` may be. `shift(i, S)` is how far the expected query moves
+        when record `i` moves by 1.
 
         Parameters
         ----------
@@ -169,12 +173,13 @@ class GaussianField:
         return up(arguments.real("sensitivity", sensitivity, above=0) * self.linear_noise_scale(epsilon_bdp))
 
     def leakage(self, releases: Iterable[tuple[npt.ArrayLike, float]], reach: npt.ArrayLike = 1.0) -> Leak:
-        """Return the Bayesian level of several linear releases together: `max_{i,S} sum_q reach_i shift_q(i,S) /
-        scale_q`.
+        """Return the level of Bayesian differential privacy of several linear releases together.
 
-        The maximum is over the records `i` and the sets `S` of known records. For linear queries of a Gaussian field
-        the levels add up, even if a query was chosen from earlier answers. The result is never more than the sum of the
-        single levels.
+        It is `max_{i,S} sum_q reach_i shift_q(i,S) / scale_q`, where the maximum is over the records `i` and the sets
+        `S` of records that an adversary may know. `reach_i` is how far apart two values of record `i` may be,
+        `shift_q(i,S)` is how far query `q` moves when record `i` moves by 1, and `scale_q` is its noise scale. For
+        linear queries of a Gaussian field the levels add up, even if a query was chosen from earlier answers. The
+        result is never more than the sum of the single levels.
 
         Parameters
         ----------
@@ -241,11 +246,13 @@ class GaussianField:
         )
 
     def truncated_influence(self, record: int, quilt: Collection[int], radius: float) -> float:
-        """Return the max-influence when values are within `radius` of their means. This is only a diagnostic.
+        """Return the max-influence of a record on a set of records when all values are within `radius` of their
+        means.
 
-        Without this limit the influence is infinite, so a Markov quilt that is good by this number gives no guarantee.
-        For unit variance and lag `t` of an autoregression with coefficient `phi` it is `2 R^2 phi^t / (1 - phi^(2t))`,
-        with `R = radius`.
+        The max-influence is the largest log ratio of the probabilities of what the set shows, given two values of the
+        record. Without the limit it is infinite. So the number is only a diagnostic and guarantees nothing. For unit
+        variance and lag `t` of an autoregression with coefficient `phi` it is `2 R^2 phi^t / (1 - phi^(2t))`, with `R =
+        radius`.
 
         Notes
         -----

@@ -125,8 +125,10 @@ class Ising(ListedModel):
         return {"model": "ising", "n": self.n, "couplings": ties, "field": self._field.tolist()}
 
     def blanket_influence(self, record: int) -> float:
-        """Return the max-influence of a record on its Markov blanket, in nats: `2 sum_j |J_ij|`, or twice that with
-        a field.
+        """Return the max-influence of a record on its Markov blanket (its neighbours), in nats.
+
+        It is the largest log ratio of the probabilities of what the neighbours show, given the two values of the
+        record: `2 sum_j |J_ij|`, or twice that with a field.
         """
         i = check_record(record, self.n)
         near = list(self._ties[i].values())
@@ -135,11 +137,12 @@ class Ising(ListedModel):
         return ising_influence(near) if not self._field.any() else up(2 * ising_influence(near))
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
-        """Return the max-influence of `record` on `quilt` for an adversary who knows the records of `known`, in
-        nats.
+        """Return the max-influence of `record` on the records of `quilt`, in nats, for an adversary who knows the
+        records of `known`.
 
-        For the Markov blanket it is in closed form. For any other quilt it is computed exactly by `network()`, so the
-        model must be small.
+        The max-influence is the largest log ratio of the probabilities of what the quilt's records show, given two
+        values of `record`. For the Markov blanket it is in closed form. For any other quilt it is computed exactly by
+        `network()`, so the model must be small.
         """
         i = check_record(record, self.n)
         if not known and not self._field.any() and set(quilt) == set(self._graph[i]):

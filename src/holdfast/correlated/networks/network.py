@@ -506,11 +506,12 @@ class Network(ListedModel):
         return np.asarray(table / table.sum())
 
     def influence(self, record: Node, quilt: Collection[Node], known: Collection[Node] = ()) -> float:
-        """Return the exact max-influence of `record` on `quilt` for an adversary who knows the records of `known`,
-        in nats.
+        """Return the exact max-influence of `record` on the nodes of `quilt`, in nats, for an adversary who knows
+        the records of `known`.
 
-        If one value rules another one out, the result is infinite. The quilt may contain hidden nodes, but `known` may
-        not.
+        The max-influence is the largest log ratio of the probabilities of what the quilt's nodes show, given two values
+        of `record`. If one value rules another one out, it is infinite. The quilt may contain hidden nodes, but `known`
+        may not.
         """
         i = self._law.record(record)
         q, k = set(self._law.nodes("quilt", quilt)), set(self._law.nodes("known", known))
