@@ -145,7 +145,7 @@ def test_one_block_is_said_plainly() -> None:
     assert found.holdout is not None
     assert found.holdout.records == math.inf
     assert "declare blocks" in found.refusal
-    assert "Algorithm 1 cannot be planned here" in found.refusal
+    assert "Algorithm 1 (Thresholdout) cannot be planned here" in found.refusal
     assert any("rules out" in note for note in found.notes)
     plain = found.to_dict()
     assert plain["feasible"] is False
@@ -161,7 +161,7 @@ def test_one_block_is_said_plainly() -> None:
         (GaussianField.autoregressive(100, 0.5), "would need more than 10^18 independent records"),
         (
             GaussianField.autoregressive(100, 0.5),
-            "Algorithm 1 cannot be planned for a Gaussian field, because it has no Markov quilts",
+            "Algorithm 1 (Thresholdout) cannot be planned for a Gaussian field, because it has no Markov quilts",
         ),
     ],
 )

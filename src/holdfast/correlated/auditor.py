@@ -336,7 +336,8 @@ def worst_mechanism(joint: npt.ArrayLike, epsilon_dp: float, record: int | None 
     distribution.
 
     The result is exact. The mechanism is DP between all databases of the full product domain, as the conversions
-    assume. Use the result to audit the surcharges of quilts: no valid bound may be below it.
+    assume. Use the result to test conversions from differential privacy to Bayesian differential privacy: no valid
+    bound may be below it.
 
     Parameters
     ----------

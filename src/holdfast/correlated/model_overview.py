@@ -231,7 +231,8 @@ class Overview:
         """The reason why the model does not allow what was asked for; empty if it does.
 
         It is not allowed if no part of the question has an answer. It is also not allowed if an accuracy was asked for
-        that neither the certified holdout nor Algorithm 1 reaches with these records.
+        that neither the certified holdout nor Algorithm 1 (Thresholdout for dependent records) reaches with these
+        records.
         """
         if self.privacy is None and self.holdout is None:
             return "; ".join(self.missing.values())
@@ -460,12 +461,12 @@ def _needed(tau: float, use: Use) -> float:
 def _run(model: Model, tau: float, use: Use, budget: int) -> RunPlan:
     if isinstance(model, GaussianField):
         raise GuaranteeUnavailable(
-            "Algorithm 1 cannot be planned for a Gaussian field, because it has no Markov quilts"
+            "Algorithm 1 (Thresholdout) cannot be planned for a Gaussian field, because it has no Markov quilts"
         )
     terms = run_terms(model)
     if not terms:
         raise GuaranteeUnavailable(
-            "Algorithm 1 cannot be planned here, because no Markov quilt of one shape with finite influence is known "
-            "for all records"
+            "Algorithm 1 (Thresholdout) cannot be planned here, because no Markov quilt of one shape with finite "
+            "influence is known for all records"
         )
     return plan_run(tau, use.beta, use.questions, budget, terms)

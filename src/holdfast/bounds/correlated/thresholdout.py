@@ -94,7 +94,8 @@ def algorithm_1_epsilon(
         float, Domain("The released value's scale over `sigma`; 1 in Dwork et al. 2015.", at_least=1e-9, at_most=1e9)
     ] = 4.0,
 ) -> float:
-    """Return the differential privacy of a whole run of Algorithm 1 with at most `budget` failed questions.
+    """Return the differential privacy of a whole run of Algorithm 1 (Thresholdout for dependent records) with at
+    most `budget` failed questions.
 
     Epsilon is `B Delta (1/s1 + 2/s2 + 1/s3)/sigma`. Here `B` is the budget, `Delta` the sensitivity of a question, and
     `s1`, `s2` and `s3` the noise scales of threshold, comparison and release divided by `sigma`. With the default
@@ -153,7 +154,8 @@ class RunParameters(NamedTuple):
 
 
 def run_parameters(tau: float, beta: float, questions: int, budget: int, split: float = 0.5) -> RunParameters:
-    """Return the noise scale and the threshold of a run of Algorithm 1, and the error that each question must keep.
+    """Return the noise scale and the threshold of a run of Algorithm 1 (Thresholdout for dependent records), and the
+    error that each question must keep.
 
     With `c = split` the scale is `sigma = (1-c) tau/(12 ln(4m/beta))` and the threshold is `T = (1+c) tau/2`, for `m`
     questions. Each question must then keep the error `tau' = (1-c) tau/4`, except with probability `beta'`, its part of
@@ -192,7 +194,8 @@ def run_parameters(tau: float, beta: float, questions: int, budget: int, split: 
     provenance="derived",
 )
 def noise_failure(beta: FailureProbability, questions: Questions, budget: Budget, split: BudgetSplit = 0.5) -> float:
-    """Return the probability that some noise draw of a run of Algorithm 1 exceeds its allowance in Theorem 2.
+    """Return the probability that some noise draw of a run of Algorithm 1 (Thresholdout for dependent records)
+    exceeds its allowance in Theorem 2.
 
     For `m` questions and a budget of `B` failed questions it is `(B + m) beta/(4m) + B (beta/(4m))^((3/4)(3+c)/(1-c))`,
     with `c = split`. It is at most `beta/2` for budgets up to `m - 1`.
@@ -455,7 +458,8 @@ def question_failure(
     colours: Colours | None = None,
     method: Method = "sharp",
 ) -> float:
-    """Return the probability that a question chosen after any part of a run of Algorithm 1 is off by more than `tau`.
+    """Return the probability that a question chosen after any part of a run of Algorithm 1 (Thresholdout for
+    dependent records) is off by more than `tau`.
 
     It is `3 chi exp(-2k(tau - t - eps/4)^2)`, at most 1, with `k = floor(n/chi)`. Here `chi` is the number of colours,
     `t` the drift of the quilt, and `eps` the level of Bayesian privacy of the run.
@@ -603,7 +607,8 @@ def question_budget(
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A plan for a run of Algorithm 1 that Theorem 2 covers, or the reason why there is none.
+    """A plan for a run of Algorithm 1 (Thresholdout for dependent records) that Theorem 2 covers, or the reason why
+    there is none.
 
     If there is no such run, `n` or `tau` is infinite or `budget` is 0, and `reason` says why. `certified` is False for
     the published form with quilts, which is false for dependent records. In that case `note` says so and gives the
@@ -875,8 +880,8 @@ def holdout_size(
     split: BudgetSplit = 0.5,
     method: Method = "sharp",
 ) -> RunPlan:
-    """Return the number of records with which a whole run of Algorithm 1 on dependent records is proved to be
-    accurate.
+    """Return the number of records with which a whole run of Algorithm 1 (Thresholdout for dependent records) is
+    proved to be accurate.
 
     In such a run all `m` questions are answered within `tau`. The plan has the noise scale and the threshold to use.
     The method selects the theorem:
@@ -930,7 +935,8 @@ def holdout_accuracy(
     split: BudgetSplit = 0.5,
     method: Method = "sharp",
 ) -> float:
-    """Return the smallest error that all answers of a run of Algorithm 1 on `n` dependent records keep.
+    """Return the smallest error that all answers of a run of Algorithm 1 (Thresholdout for dependent records) on `n`
+    records keep.
 
     It is the smallest `tau` at which `correlated.holdout-size` requires at most `n` records, and `inf` if there is
     none.
@@ -966,7 +972,8 @@ def holdout_budget(
     split: BudgetSplit = 0.5,
     method: Method = "sharp",
 ) -> int:
-    """Return the largest budget of failed questions of a run of Algorithm 1 on `n` dependent records.
+    """Return the largest budget of failed questions of a run of Algorithm 1 (Thresholdout for dependent records) on
+    `n` records.
 
     It is the largest budget at which `correlated.holdout-size` requires at most `n` records, and 0 if there is none.
 
@@ -1047,7 +1054,8 @@ def recommended_threshold(
     ]
     | None = None,
 ) -> float:
-    """Return a threshold for Algorithm 1 that allows for autocorrelated records.
+    """Return a threshold for Algorithm 1 (Thresholdout for dependent records) that allows for autocorrelated
+    records.
 
     Without `questions` it is `multiple sqrt(inflation/n)`: a number of standard errors of a mean. With `questions` it
     is the smallest threshold at which, with probability at least `1 - false_alarms`, chance alone overrules none of the

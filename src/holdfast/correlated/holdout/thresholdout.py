@@ -293,7 +293,7 @@ class CorrelatedThresholdout(Thresholdout):
         >>> CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=QuiltTerms(1, 3.58))
         Traceback (most recent call last):
         ...
-        holdfast.errors.GuaranteeUnavailable: no number of records is enough for Algorithm 1 to certify 0.1: ...
+        holdfast.errors.GuaranteeUnavailable: no number of records is enough for Algorithm 1 (Thresholdout) to ...
         """
         low, high = arguments.value_range(low, high)
         unit, beta = high - low, left_to_chance(arguments.probability("confidence", confidence))
@@ -306,7 +306,7 @@ class CorrelatedThresholdout(Thresholdout):
         least, known = min(zip(needed, quilts, strict=True), key=lambda pair: pair[0])
         if not math.isfinite(least) or least > 10**15:
             raise GuaranteeUnavailable(
-                f"no number of records is enough for Algorithm 1 to certify {tau:g}: the influence "
+                f"no number of records is enough for Algorithm 1 (Thresholdout) to certify {tau:g}: the influence "
                 f"{known.influence:g} is too strong for it, because each question must keep the error "
                 f"{parameters.tau:.4g}; use Markov quilts that reach farther, or DependentHoldout"
             )
@@ -327,8 +327,8 @@ class CorrelatedThresholdout(Thresholdout):
         )
         if not run.certified:
             raise GuaranteeUnavailable(
-                f"{rows} records are too few for Algorithm 1 to certify {tau:g} at {100 * (1 - beta):.6g}% for "
-                f"{questions} questions and {budget} overrulings: it needs about {enough}; "
+                f"{rows} records are too few for Algorithm 1 (Thresholdout) to certify {tau:g} at "
+                f"{100 * (1 - beta):.6g}% for {questions} questions and {budget} overrulings: it needs about {enough}; "
                 "DependentHoldout needs far fewer"
             )
         return run

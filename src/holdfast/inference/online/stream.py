@@ -238,6 +238,8 @@ class LordPlusPlus(RewardedStream):
 
         wealth gamma(t) + (alpha - wealth) gamma(t - t_1) + alpha sum over j >= 2 of gamma(t - t_j).
 
+    Here `gamma` is the discount sequence, and `wealth` is what the stream may spend before the first rejection.
+
     The false discovery rate is at most `alpha` at every time if null p-values are independent of each other and of the
     rest. The modified rate (expected false rejections over expected rejections) is at most `alpha` if each null p-value
     is super-uniform given the decisions before it.
@@ -291,6 +293,8 @@ class Saffron(RewardedStream):
     older. With `a_j` the number of tests since rejection `j` that were no candidates, plus one, the level is
 
         min(candidate, (1 - candidate) (wealth gamma(a_0) + (alpha - wealth) gamma(a_1) + alpha sum_{j>=2} gamma(a_j))).
+
+    Here `gamma` is the discount sequence, and `wealth` is what the stream may spend before the first rejection.
 
     The false discovery rate is at most `alpha` if p-values are independent. The modified rate (expected false
     rejections over expected rejections) is at most `alpha` if each null p-value is super-uniform given the decisions
