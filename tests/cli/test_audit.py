@@ -222,7 +222,10 @@ def test_a_hanging_learner_is_ended(people: Path, monkeypatch: pytest.MonkeyPatc
         (["--learner", "oracle"], "learner must be one of"),
         (["--learner", "sklearn.nothing.Here"], "cannot be imported"),
         (["--learner", "sklearn.linear_model.LinearRegression"], "must be a classifier"),
-        (["--learner", "linkage", "--learner", "linkage"], "each learner once"),
+        (
+            ["--learner", "linkage", "--learner", "linkage"],
+            "--learner must name different learners, and one learner is named twice",
+        ),
         (["--alpha", "3"], "--alpha must be"),
         (["--splits", "0"], "--splits must be"),
         (["--seed", "-1"], "--seed must be"),
@@ -233,7 +236,7 @@ def test_a_hanging_learner_is_ended(people: Path, monkeypatch: pytest.MonkeyPatc
         (["--learner-time-limit", "0"], "--learner-time-limit must be"),
         (["--release", "x.csv"], "need --inside"),
         (["--inside", "sex", "--release", "x.csv", "--curator", "cart"], "--curator must be left out with --inside"),
-        (["--min-size", "5"], "--min-size must be at least --min-cell"),
+        (["--min-size", "5"], "--min-size must be at least as large as --min-cell, which is"),
         (["--no-such-option"], "--no-such-option"),
     ],
 )

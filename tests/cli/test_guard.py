@@ -221,7 +221,7 @@ def test_swapped_arguments_are_recognised(tmp_path: Path, rows: Path, ledger: st
     ):
         assert run(words) == 2, words
         told = capsys.readouterr().err
-        assert "the arguments look swapped: the ledger comes first, then the rows" in told
+        assert "the arguments look swapped: give the ledger first" in told
     for words in (["guard", "show"], ["guard", "log"], ["guard", "list"], ["guard", "pause"], ["leaderboard"]):
         assert run([*words, str(rows)]) == 2, words
         assert "LEDGER must be a ledger, and" in capsys.readouterr().err

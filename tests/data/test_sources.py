@@ -85,7 +85,10 @@ def test_an_address_that_cannot_be_read_is_not_shown() -> None:
     [([1.5], "integer", "number"), ([True], "integer", "boolean"), (["a"], "number", "text"), ([1], "date", "integer")],
 )
 def test_a_declared_kind_is_the_one_that_is_there(engine: Any, values: list[Any], kind: Any, found: str) -> None:
-    with pytest.raises(InvalidParameter, match=f"schema must give column 'a' the kind {found}, got {kind}"):
+    with pytest.raises(
+        InvalidParameter,
+        match=f"schema must declare column 'a' with the kind {found}, which it has in the source, got {kind}",
+    ):
         hf.data.table({"a": values}, engine=engine, schema={"a": kind})
     assert hf.data.table({"a": [1]}, engine=engine, schema={"a": "number"}).schema["a"].kind == "number"
 

@@ -172,7 +172,7 @@ def test_intervals_hold_and_would_not_without_the_noise_in_them() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"threshold": None}, "threshold must be given with holdout"),
+        ({"threshold": None}, "threshold must be given if holdout"),
         ({"overfits": None}, "overfits must be given"),
         ({"holdout_spend": ZCDP(0.01)}, "holdout_spend must be a positive PureDP"),
         ({"holdout_spend": PureDP(0.06)}, "privacy must be a PureDP of at least holdout_spend"),

@@ -264,7 +264,7 @@ class Joint(Account, Generic[Part]):
         if not isinstance(parts, (list, tuple)) or not all(isinstance(part, self.kind) for part in parts):
             raise InvalidParameter(f"{name} must be a list of {name}")
         if len(parts) < 2:
-            raise InvalidParameter(f"{name} must be a list of at least two {name}, got {len(parts)}")
+            raise InvalidParameter(f"{name} must be a list with at least two entries, got {len(parts)}")
         self._parts = tuple(parts)
         super().__init__()
 

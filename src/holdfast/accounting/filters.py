@@ -363,7 +363,9 @@ class GDPFilter(Tally, Filter):
         if self.epsilon is not None and self.delta is not None:
             needed = gdp_to_dp(math.nextafter(self.mu, math.inf) if self.mu else 0.0, self.delta)
             if not needed <= up(self.epsilon, REREAD):
-                raise InvalidParameter(f"epsilon must be at least {needed} for mu {self.mu}, got {self.epsilon}")
+                raise InvalidParameter(
+                    f"epsilon must be at least {needed} at this delta, because mu is {self.mu}, got {self.epsilon}"
+                )
 
     @classmethod
     def from_dp(cls, epsilon: float, delta: float) -> Self:
@@ -456,10 +458,10 @@ class RogersFilter(Tally, Filter):
         if not self._fits(self._state):
             if self._own_offset is None:
                 raise InvalidParameter(
-                    f"epsilon must be larger than {self.epsilon}: this filter would refuse even a cost of 0"
+                    f"epsilon must be larger than {self.epsilon}, with which this filter would refuse even a cost of 0"
                 )
             raise InvalidParameter(
-                f"offset must be smaller than {self.offset}: this filter would refuse even a cost of 0"
+                f"offset must be smaller than {self.offset}, with which this filter would refuse even a cost of 0"
             )
 
     def parameters(self) -> dict[str, Any]:
@@ -622,7 +624,9 @@ class ZCDPFilter(Tally, Filter):
             slack = double_down(slack_of(self.delta, self.delta_sum))
             needed = zcdp_to_dp(math.nextafter(self.rho, math.inf) if self.rho else 0.0, slack)
             if not needed <= up(self.epsilon, REREAD):
-                raise InvalidParameter(f"epsilon must be at least {needed} for rho {self.rho}, got {self.epsilon}")
+                raise InvalidParameter(
+                    f"epsilon must be at least {needed} at this delta, because rho is {self.rho}, got {self.epsilon}"
+                )
 
     @classmethod
     def from_dp(cls, epsilon: float, delta: float, *, delta_sum: float = 0.0, method: Method = "best") -> Self:
@@ -983,7 +987,7 @@ class AnyOf(Joint[Filter], Filter):
         closed = plain.pop("closed", None)
         if not isinstance(closed, list) or not all(isinstance(shut, bool) for shut in closed):
             raise InvalidParameter(
-                "a stored any-of filter must have the list filters, and the list closed with true or false for each "
+                "a stored any-of filter must have two lists: filters, and closed, which has true or false for each "
                 "filter"
             )
         account = super()._restored(plain)

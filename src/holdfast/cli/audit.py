@@ -211,7 +211,9 @@ def audit(
         check_tolerance(alpha, beta)
     arguments.whole("--min-cell", min_cell, at_least=1)
     if min_size < min_cell:
-        raise InvalidParameter(f"--min-size must be at least --min-cell, {min_cell}, got {min_size}")
+        raise InvalidParameter(
+            f"--min-size must be at least as large as --min-cell, which is {min_cell}, got {min_size}"
+        )
     if inside is None and (release is not None or predictions is not None):
         raise InvalidParameter(
             "--release and --predictions need --inside, the column that says which rows were in the release"
@@ -461,7 +463,7 @@ def target_of(
         given = {"--not-applicable": not_applicable, "--where-present": where_present, "--null-as": null_as}
         alone = [name for name, value in given.items() if value]
         if alone:
-            raise InvalidParameter(f"{alone[0]} can only be given with --target")
+            raise InvalidParameter(f"{alone[0]} must be left out if no --target is given")
         return None
     if null_as not in (None, "true", "false"):
         raise InvalidParameter(f"--null-as must be true or false, got {null_as[:60]!r}")
@@ -493,7 +495,9 @@ def groups_of(
                 f"{text[:60]!r}"
             )
         if name in rules:
-            raise InvalidParameter(f"--group must name each group once; {name[:60]!r} occurs twice")
+            raise InvalidParameter(
+                f"--group must have a different name for each group, and the name {name[:60]!r} occurs twice"
+            )
         rules[name] = rule
     edges = {name: [_number("--bins", edge) for edge in _listed(values)] for name, values in _pairs("--bins", bins)}
     for name, cuts in edges.items():
@@ -537,7 +541,7 @@ def learners_of(given: Sequence[str], target: Target | None) -> list[Any]:
     """Learners by name; by default linkage, and a forest if scikit-learn is there; membership without a target."""
     if given:
         if len(set(given)) < len(given):
-            raise InvalidParameter("--learner must name each learner once")
+            raise InvalidParameter("--learner must name different learners, and one learner is named twice")
         return [_importable(named(name)) for name in given]
     if target is None:
         return [named("membership")]

@@ -36,7 +36,7 @@ def bound(context: typer.Context) -> None:
     as_json = _flag(words, "--json")
     if _flag(words, "--defaults"):
         if words:
-            raise InvalidParameter(f"`holdfast bound --defaults` takes --json and nothing else, got {words[0]!r}")
+            raise InvalidParameter(f"`holdfast bound --defaults` takes no other option than --json, got {words[0]!r}")
         _defaults(as_json)
         return
     wants_help = _flag(words, "--help") or _flag(words, "-h")

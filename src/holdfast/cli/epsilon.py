@@ -259,7 +259,7 @@ def _listed(given: list[str], groups: int | None) -> tuple[dict[str, int], int]:
     """Groups with their sizes, and how many are protected at once."""
     sizes = dict(_pair(text) for text in given)
     if len(sizes) < len(given):
-        raise InvalidParameter("--group must have another name for each group, and a name occurs twice")
+        raise InvalidParameter("--group must have a different name for each group, and a name occurs twice")
     if sizes and groups is not None and groups != len(sizes):
         raise InvalidParameter(f"--groups must be the number of --group options, which is {len(sizes)}, got {groups}")
     return sizes, len(sizes) or groups or 1

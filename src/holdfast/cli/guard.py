@@ -419,7 +419,9 @@ def extend(
     refuse_swapped(ledger, new_rows)
     if ledgers.is_address(ledger):
         if rows:
-            raise InvalidParameter("--rows must be left out with a server, which has the rows of earlier epochs")
+            raise InvalidParameter(
+                "--rows must be left out with a server, because the server has the rows of earlier epochs already"
+            )
         if any(option is not None for option in (engine, table, schema)):
             raise InvalidParameter(
                 "--engine, --table and --schema must be left out with a server, because the server reads the file"

@@ -42,11 +42,12 @@ def refuse_swapped(ledger: str, sample: str | None) -> None:
     >>> refuse_swapped("b.csv", "a.db")
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: the arguments look swapped: the ledger comes first, then the rows, ...
+    holdfast.errors.InvalidParameter: the arguments look swapped: give the ledger first and then the ...
     """
     if sample is not None and Path(ledger).suffix.lower() in ROWS and Path(sample).suffix.lower() not in ROWS:
         raise InvalidParameter(
-            f"the arguments look swapped: the ledger comes first, then the rows, as in {sample} {ledger}"
+            f"the arguments look swapped: give the ledger first and then the file with the rows, as in {sample} "
+            f"{ledger}"
         )
 
 
@@ -348,7 +349,9 @@ def analyst_guard(
         if analyst is not None:
             raise InvalidParameter("--analyst must be left out with a server, where the access token says who asks")
         if more:
-            raise InvalidParameter("--rows must be left out with a server, which has the rows of all epochs")
+            raise InvalidParameter(
+                "--rows must be left out with a server, because the server has the rows of all epochs already"
+            )
         from holdfast.client.connection import PATIENCE, connect
 
         seconds = PATIENCE if patience is None else patience

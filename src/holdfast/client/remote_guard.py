@@ -191,7 +191,7 @@ def read_submission(plain: Any) -> RemoteSubmission:
 def check_submission(found: RemoteSubmission, receipt_question: str | None, sent: Predictions | None) -> None:
     """Refuse an answer to another submission than the one that was sent."""
     if sent is not None and found.predictions != sent.digest:
-        raise ReceiptInvalid("the server scored other predictions than those that were sent")
+        raise ReceiptInvalid("the server scored other predictions than the ones that were sent to it")
     if receipt_question != found.question_digest():
         raise ReceiptInvalid("the receipt is about another submission than the one that was sent")
 

@@ -170,7 +170,7 @@ def cells(name: str, file: BinaryIO) -> Iterator[list[str]]:
     except SampleUnavailable as error:
         raise InvalidParameter(str(error)) from None
     except csv.Error:
-        raise InvalidParameter(f"{name} must have cells of at most {csv.field_size_limit()} characters") from None
+        raise InvalidParameter(f"{name} must have no cell with more than {csv.field_size_limit()} characters") from None
 
 
 def _unequal(path: Path, width: int) -> SampleUnavailable:

@@ -183,8 +183,8 @@ class Sample(NoCopy, ABC):
         if wrong:
             raise InvalidParameter(
                 f"schema must not declare {', '.join(map(repr, wrong))} to be `not null`, because some of their "
-                "values are missing; declare them `null`, or declare neither, and missing values are counted when "
-                "the data set is opened"
+                "values are missing; declare `null`, or leave both out, so that missing values are counted when the "
+                "data set is opened"
             )
         self.schema = self.schema.with_nulls(missing)
 

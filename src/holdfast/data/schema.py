@@ -327,7 +327,10 @@ def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schem
                 "decimal, a truth value, a text, a date, or a timestamp in microseconds"
             )
         if kind != column.kind and column.kind not in _WIDER.get(kind, ()):
-            raise InvalidParameter(f"schema must give column {column.name!r} the kind {kind}, got {column.kind}")
+            raise InvalidParameter(
+                f"schema must declare column {column.name!r} with the kind {kind}, which it has in the source, got "
+                f"{column.kind}"
+            )
     return schema
 
 

@@ -334,7 +334,7 @@ def categories_for(name: str, schema: Schema, columns: Mapping[str, DeclaredColu
         None are declared, or there is no such column. Categories are never looked up in the rows.
     """
     if not isinstance(name, str) or name not in schema:
-        raise InvalidParameter(f"by must be columns of the schema, got {str(name)[:60]!r}")
+        raise InvalidParameter(f"by must be names of columns of the data, got {str(name)[:60]!r}")
     declared = declared_categories(name, schema, columns)
     if declared is None:
         known = grouped_by(schema, columns)

@@ -223,8 +223,8 @@ def _common_schema(guards: Schema, given: Schema) -> Schema:
     for before in guards:
         if before.name not in given:
             raise InvalidParameter(
-                f"new_rows must have the columns of the guard: column {before.name!r} ({before.kind}) is missing; "
-                "nothing was opened"
+                f"new_rows must have all columns of the guard, and column {before.name!r} ({before.kind}) is missing; "
+                "no epoch was opened"
             )
     for before in guards:
         after = given[before.name]
@@ -236,8 +236,8 @@ def _common_schema(guards: Schema, given: Schema) -> Schema:
             )
         if after.may_be_missing and not before.may_be_missing:
             raise InvalidParameter(
-                f"new_rows must have a value in every row of column {before.name!r}, as the guard's first epoch has; "
-                "nothing was opened"
+                f"new_rows must have a value in every row of column {before.name!r}, because the first epoch of the "
+                "guard has one in every row; no epoch was opened"
             )
     for column in given:
         if column.name not in guards:

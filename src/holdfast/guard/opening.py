@@ -281,7 +281,9 @@ class _Search:
                 continue
             self.explored = part
             return (part.n, *(reserve.n for reserve in part.reserves))
-        raise AssertionError("the last draw returns or raises")
+        raise AssertionError(
+            "the last attempt to reserve rows returns or raises an error, so this is a defect of Holdfast"
+        )
 
     def open(self, ledger: Ledger, standing: GuardState) -> None:
         """Begin the ledger of a sample that has none."""

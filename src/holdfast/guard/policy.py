@@ -179,7 +179,7 @@ class Policy:
     def _check_number_of_means(self) -> None:
         if self.plan == "open" and (self.answers != "means" or (self.questions or MOST_OPEN) > MOST_OPEN):
             raise InvalidParameter(
-                f"plan must be 'open' with answers='means' only, and for at most {MOST_OPEN:,} questions, got "
+                f"plan must be 'open' only together with answers='means' and at most {MOST_OPEN:,} questions, got "
                 f"answers={self.answers!r} and questions={self.questions!r}"
             )
         if self.answers == "means" and self.questions is None:
@@ -395,7 +395,7 @@ class Policy:
             return
         missing = [name for name, value in given.items() if value is None]
         if missing:
-            raise InvalidParameter(f"{missing[0]} must be given with holdout='thresholdout'")
+            raise InvalidParameter(f"{missing[0]} must be given if holdout is 'thresholdout'")
         if not isinstance(self.holdout_spend, PureDP) or self.holdout_spend.is_zero:
             raise InvalidParameter(f"holdout_spend must be a positive PureDP, got {self.holdout_spend!r}")
         if not isinstance(self.privacy, PureDP) or self.privacy.epsilon < self.holdout_spend.epsilon:
@@ -415,7 +415,7 @@ class Policy:
             )
         if boards is not None and self.confidence <= 0.5:
             # Clopper-Pearson's limits hold for rows that are not alike while each tail is below 1/4.
-            raise InvalidParameter(f"confidence must be above 0.5 with boards, got {self.confidence:g}")
+            raise InvalidParameter(f"confidence must be above 0.5 if the policy has boards, got {self.confidence:g}")
         return boards
 
     def board(self, name: Any) -> Board:

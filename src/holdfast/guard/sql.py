@@ -302,7 +302,9 @@ def _parsed(text: Any) -> exp.Select:
         raise InvalidParameter(f"statement must be one select statement, got {len(found)}{_SPENT}")
     statement = found[0]
     if isinstance(statement, (exp.Union, exp.Except, exp.Intersect)):
-        raise _refused("union, except and intersect are not answered", "one select statement for each part")
+        raise _refused(
+            "a statement with union, except or intersect is not answered", "one select statement for each part"
+        )
     if not isinstance(statement, exp.Select):
         raise InvalidParameter(
             f"statement must be a select, such as {_EXAMPLE}; other statements are not carried out{_SPENT}"
@@ -420,8 +422,8 @@ _CLAUSES = {
         "a guard never shows single rows, so `distinct` has no meaning",
         "count(*) by a column with `group by`",
     ),
-    "windows": ("window functions are not answered", "an aggregate with `group by`"),
-    "qualify": ("window functions are not answered", "an aggregate with `group by`"),
+    "windows": ("a statement with window functions is not answered", "an aggregate with `group by`"),
+    "qualify": ("a statement with window functions is not answered", "an aggregate with `group by`"),
     "offset": ("`offset` is not answered", "`limit` alone, or the whole table"),
 }
 _KEPT = {"expressions", "from_", "from", "where", "group", "order", "limit", "kind", "hint", "operation_modifiers"}
@@ -452,9 +454,9 @@ class _Compiler:
         if any(
             isinstance(part, (exp.Subquery, exp.Select, exp.Exists)) for part in select.walk() if part is not select
         ):
-            raise _refused("subqueries are not answered", "one select over the guarded table")
+            raise _refused("a statement with subqueries is not answered", "one select over the guarded table")
         if any(isinstance(part, exp.Window) for part in select.walk()):
-            raise _refused("window functions are not answered", "an aggregate with `group by`")
+            raise _refused("a statement with window functions is not answered", "an aggregate with `group by`")
         where = select.args.get("where")
         self._where = None if where is None else self._condition(where.this)
         by = self._by()
@@ -504,13 +506,14 @@ class _Compiler:
             raise _refused("there is no table", "select ... from the guarded table")
         table = source.this
         if isinstance(table, (exp.Subquery, exp.Select)):
-            raise _refused("subqueries are not answered", "one select over the guarded table")
+            raise _refused("a statement with subqueries is not answered", "one select over the guarded table")
         odd = [name for name, value in table.args.items() if value and name not in ("this", "alias")]
         if "joins" in odd:
             raise _refused(*_CLAUSES["joins"])
         if "sample" in odd:
             raise _refused(
-                "a guard answers about all of its rows, and `tablesample` is not answered", "the table alone"
+                "a statement with `tablesample` is not answered, because a guard answers about all of its rows",
+                "the table alone",
             )
         alias = table.args.get("alias") if isinstance(table, exp.Table) else None
         renamed = alias is not None and alias.args.get("columns")
@@ -527,7 +530,9 @@ class _Compiler:
         if group is None:
             return []
         if any(value for name, value in group.args.items() if name != "expressions"):
-            raise _refused("rollup, cube and grouping sets are not answered", "one statement for each `group by`")
+            raise _refused(
+                "a statement with rollup, cube or grouping sets is not answered", "one statement for each `group by`"
+            )
         found: list[str] = []
         items = [item for item in self._select.expressions if isinstance(item, exp.Alias)]
         aliases = {item.alias: item.this for item in items if item.alias not in self._schema}

@@ -128,7 +128,7 @@ def set_status(ledger: Ledger, status: Status, reason: str = "") -> None:
         if standing.status == "closed":
             raise LedgerConflict("this guard is closed forever and cannot be changed")
         if standing.status == status:
-            raise LedgerConflict(f"this guard is {status} already")
+            raise LedgerConflict(f"the status of this guard is {status!r} already, so it was not changed")
         standing.with_status(status).put(transaction, _KINDS[status], {"reason": reason})
 
     ledger.submit(work)

@@ -176,7 +176,7 @@ class Study:
         try:
             plain = tomllib.loads(text) if form == "TOML" else json.loads(text)
         except (tomllib.TOMLDecodeError, json.JSONDecodeError, RecursionError) as error:
-            raise InvalidParameter(f"study must be {form}: {error}") from None
+            raise InvalidParameter(f"study must be a file in valid {form}: {error}") from None
         return cls.from_dict(plain, schema, n)
 
 

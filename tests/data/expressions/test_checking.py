@@ -32,7 +32,7 @@ SMALL = Schema({"x": "number", "i": "integer", "b": "boolean", "s": "text"})
         ("b > true", "expression must have numbers, texts, dates or timestamps on both sides"),
         ("x = s", "values of the same kind"),
         ("x = null", "expression must not compare a value with null; write `is null` to find"),
-        ("null is null", "constant null for null"),
+        ("null is null", "expression must not contain `null is null`, which is always true"),
         ("null", "must not be null in every row"),
         ("case when b then null end", "nothing but null"),
         ("case when b then 1 else 'a' end", "number and text"),

@@ -141,7 +141,7 @@ def test_words_of_the_new_forms_are_still_names() -> None:
         ("s like '%a%b%c%d%e%f'", "at most 5 % signs"),
         (f"s like '{'a' * 101}'", "at most 100 characters"),
         ("s similar to 'a'", "write s like"),
-        ("case s when 'a' then 1 else 0 end = 1", "write case when x = 1 then 0 end"),
+        ("case s when 'a' then 1 else 0 end = 1", "case when x = 1 then 0 end"),
         ("s = 'a' is true", "write the condition itself"),
         ("n > 50_000", "without underscores"),
         ("regexp_like(s, 'a')", "write s like"),

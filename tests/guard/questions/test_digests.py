@@ -82,7 +82,7 @@ def test_every_kind_of_the_product_has_a_row() -> None:
 
 def test_a_kind_is_declared_once() -> None:
     """A second class of the same name would silently take the place of the first, and change what ledgers mean."""
-    with pytest.raises(TypeError, match="two classes declare the kind of question 'check': Check and"):
+    with pytest.raises(TypeError, match="and two classes declare it: Check and"):
         type("Other", (Question,), {"kind": "check"})
     assert Question.kinds()["check"].__name__ == "Check"
 

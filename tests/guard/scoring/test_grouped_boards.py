@@ -126,7 +126,7 @@ def test_what_groups_are_not_defined_for_is_refused() -> None:
     for more, words in (
         ({"metric": "auc"}, "groups must be left out for auc"),
         ({"also": ["f1"]}, "groups must be left out for f1"),
-        ({"groups": "y"}, "another column than the label"),
+        ({"groups": "y"}, "groups must be a different column from the label"),
         ({"groups": "none"}, "must use columns of the data set, got"),
         ({"models": True}, "if the board accepts models"),
         ({"groups": None, "group_counts": [3]}, "group_counts must be left out"),

@@ -186,7 +186,7 @@ def test_a_final_by_each_metric_and_by_others_beside_it(metric: str) -> None:
         ({"metric": "accuracy", "expression": "y"}, "expression must be left out"),
         ({"metric": "ratio", "low": 0, "high": 1, "expression": "y"}, "denominator must be given"),
         ({"metric": "accuracy", "k": 3}, "k must be left out"),
-        ({"metric": "accuracy", "also": ["accuracy"]}, "also must name other metrics"),
+        ({"metric": "accuracy", "also": ["accuracy"]}, "also must not contain the main metric of the board"),
         ({"metric": "accuracy", "also": "kappa"}, "also must be a list"),
     ],
 )
@@ -197,7 +197,7 @@ def test_wrong_settings(settings: dict[str, Any], said: str) -> None:
 
 def test_metrics_of_other_predictions_cannot_stand_beside_each_other() -> None:
     one = Board("b", key="id", label="y", metric="accuracy", also=("brier",))
-    with pytest.raises(InvalidParameter, match="must name metrics of the same predictions"):
+    with pytest.raises(InvalidParameter, match="must have metrics of the same kind of prediction as the main metric"):
         one.check_schema(Schema({"id": "integer not null", "y": "boolean not null"}))
 
 

@@ -16,7 +16,7 @@ def test_a_steward_extends_a_guard_and_sees_its_epochs(live: Live) -> None:
         assert 'id="epochs"' not in page
         refused = steward.fill(f"{at}/extend", sample=later["id"], name="<b>")
         assert refused.status_code == 422
-        assert "name must be letters" in refused.text.lower()
+        assert "name must consist of letters, digits, spaces and the signs _" in refused.text.lower()
         assert steward.fill(f"{at}/extend", sample="s_0", name="x").status_code == 404
         done = steward.fill(f"{at}/extend", sample=later["id"], name="nightly 2")
         assert done.status_code == 200

@@ -60,7 +60,7 @@ def test_what_is_no_number_or_might_be_another_is_refused(text: str) -> None:
         ({"shape": "mixed", "epsilon": "0,05"}, "privacy budget must be a number, got '0,05'"),
         ({"shape": "mixed", "spend": "a little"}, "cost of a question must be a number"),
         ({"questions": "2.5"}, "questions must be a whole number"),
-        ({"analysts": "ann"}, "analysts must be lines of a name and a quota"),
+        ({"analysts": "ann"}, "analysts must be given in lines with a name and a quota each, such as"),
         ({"analysts": "ann half"}, "share must be a number"),
         ({"expires": "soon"}, "expires"),
     ],

@@ -244,7 +244,7 @@ def test_wrong_input_is_said_on_the_page(steward: Visitor, ann: Visitor, guard: 
         ({"name": "<script>alert(1)</script>"}, "name must begin"),
         ({"confidence": "2"}, "confidence must"),
         ({"questions": "1e99"}, "questions must"),
-        ({"analysts": "ann"}, "analysts must be lines"),
+        ({"analysts": "ann"}, "analysts must be given in lines with a name and a quota each, such as"),
         ({"shape": "nothing"}, "plan must be one of"),
         ({"sample": "s_0000000000000000"}, "no such sample"),
     ):

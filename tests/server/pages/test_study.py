@@ -39,7 +39,7 @@ def test_columns_are_declared_a_line_each() -> None:
     }
     assert columns_of(lines_of(declared), SCHEMA) == declared
     for wrong, said in (
-        ("age", "columns must be lines such as"),
+        ("age", "columns must be declared in lines such as `age"),
         ("height: 0 to 3", "columns must be names of columns of the data set, got"),
         ("age: low to 5", "low of age must be a number"),
         ("member: perhaps", "categories"),

@@ -462,7 +462,7 @@ class _Checker:
             case tree.IsNull(operand):
                 inner = self.facts_of(operand)
                 if inner.kind is None:
-                    raise InvalidParameter("expression must not test the constant null for null")
+                    raise InvalidParameter("expression must not contain `null is null`, which is always true")
                 times = 2 if inner.kind == "boolean" else 1
                 return Facts("boolean", False, None, times * inner.copies + 1, inner.depth + 1)
             case tree.Bucket(operand):
@@ -505,7 +505,9 @@ class _Checker:
         facts = self.facts_of(node)
         if facts.kind != kind:
             hint = _INSTEAD_OF_KIND.get((kind, facts.kind), "")
-            raise InvalidParameter(f"expression must have a {kind} with {where}, got {_called(facts.kind)}{hint}")
+            raise InvalidParameter(
+                f"expression must have a {kind} as operand of {where}, got {_called(facts.kind)}{hint}"
+            )
         return facts
 
     def _dated_text(self, node: tree.Node) -> str:

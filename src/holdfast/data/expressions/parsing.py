@@ -259,7 +259,7 @@ def _tokens(text: Any) -> list[Any]:
             continue
         written = text[token.start : at]
         if not _OUTSIDE.match(written):
-            raise InvalidParameter("expression must be plain ASCII outside quotes")
+            raise InvalidParameter("expression must have only ASCII characters outside of quoted texts and names")
         if token.token_type is TokenType.NUMBER:
             if not _NUMBER.match(written):
                 raise _refused(written)
@@ -451,7 +451,7 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
         return tree.IsNull(inner("this"))
     if kind is exp.Case:
         if node.args.get("this") is not None:
-            raise InvalidParameter("expression must have a condition after when; write case when x = 1 then 0 end")
+            raise InvalidParameter("expression must have a condition after `when`, as in: case when x = 1 then 0 end")
         only("ifs", "default")
         if not node.args.get("ifs"):
             raise _unreadable()

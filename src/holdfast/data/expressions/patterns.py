@@ -31,7 +31,9 @@ def regex(pattern: str) -> str:
     '50\\%\\ of\\ ..*'
     """
     if len(pattern) > LONGEST:
-        raise InvalidParameter(f"expression must have a pattern of at most {LONGEST} characters, got {len(pattern)}")
+        raise InvalidParameter(
+            f"expression must have patterns (after `like`) of at most {LONGEST} characters, got {len(pattern)}"
+        )
     if len(re.findall(r"%+", pattern.replace("\\%", ""))) > MOST_GAPS:
         raise InvalidParameter(
             f"expression must have a pattern with at most {MOST_GAPS} % signs; join several patterns with `and`, or "

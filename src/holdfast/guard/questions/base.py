@@ -324,7 +324,10 @@ class Question(ABC):
         super().__init_subclass__()
         name, known = f"{cls.__module__}.{cls.__qualname__}", Question._kinds.get(cls.kind)
         if known is not None and f"{known.__module__}.{known.__qualname__}" != name:
-            raise TypeError(f"two classes declare the kind of question {cls.kind!r}: {known.__qualname__} and {name}")
+            raise TypeError(
+                f"the kind of question {cls.kind!r} must be declared by one class, and two classes declare it: "
+                f"{known.__qualname__} and {name}"
+            )
         if cls.kind:
             kinds = Question._kinds | {cls.kind: cls}
             Question._kinds = dict(sorted(kinds.items(), key=lambda item: (item[1].place, item[0])))

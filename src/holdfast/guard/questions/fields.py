@@ -524,7 +524,9 @@ def fields_of(kind: type) -> tuple[Field, ...]:
         hint = hints[each.name]
         inputs = [extra for extra in get_args(hint)[1:] if isinstance(extra, Input)]
         if get_origin(hint) is not Annotated or not inputs:
-            raise TypeError(f"{kind.__name__}.{each.name} must be declared as Annotated[type, Input(...)]")
+            raise TypeError(
+                f"the field {each.name} of the class {kind.__name__} must be declared as Annotated[type, Input(...)]"
+            )
         base, helps = get_args(hint)[0], [extra for extra in get_args(hint)[1:] if isinstance(extra, str)]
         shown = replace(inputs[-1], help=helps[-1]) if helps else inputs[-1]
         required = each.default is MISSING and each.default_factory is MISSING

@@ -214,7 +214,7 @@ class Board:
             raise InvalidParameter("also must be a list of metrics")
         put(self, "also", tuple(dict.fromkeys(arguments.metric(one, METRICS) for one in also)))
         if self.metric in self.also:
-            raise InvalidParameter(f"also must name other metrics than the main one, {self.metric}")
+            raise InvalidParameter(f"also must not contain the main metric of the board, {self.metric}")
         put(self, "deadline", None if self.deadline is None else deadlines_and_quotas.stored_deadlines(self.deadline))
         for name in ("quota", "daily"):
             most = getattr(self, name)
@@ -247,7 +247,7 @@ class Board:
         if not isinstance(self.groups, str) or not 0 < len(self.groups) <= _LONGEST_NAME:
             raise InvalidParameter("groups must be the name of a column")
         if self.groups == self.label:
-            raise InvalidParameter("groups must be another column than the label")
+            raise InvalidParameter("groups must be a different column from the label")
         other = next((one for one in (self.metric, *self.also) if one not in MEANS), None)
         if other is not None:
             raise InvalidParameter(
@@ -434,7 +434,10 @@ class Board:
         takes = {one: _takes(one, kind) for one in (self.metric, *self.also)}
         if len(set(takes.values())) > 1:
             told = ", ".join(f"{one} takes a {what}" for one, what in takes.items())
-            raise InvalidParameter(f"also of board {self.name!r} must name metrics of the same predictions: {told}")
+            raise InvalidParameter(
+                f"also of board {self.name!r} must have metrics of the same kind of prediction as the main metric: "
+                f"{told}"
+            )
         fits: Any = {"boolean": bool, "integer": int, "text": str}.get(kind)
         for one in self.classes or ():
             if fits is None or not isinstance(one, fits) or (isinstance(one, bool) and kind != "boolean"):
@@ -519,10 +522,12 @@ class Board:
         """Make a board from the plain data that `to_dict` returned."""
         names = [one.name for one in fields(cls)]
         if not isinstance(plain, Mapping) or not set(plain) <= set(names):
-            raise InvalidParameter(f"a board must be a mapping with {', '.join(names)}")
+            raise InvalidParameter(f"a board must be a mapping with no other fields than {', '.join(names)}")
         missing = [name for name in ("name", "key", "label", "metric") if name not in plain]
         if missing:
-            raise InvalidParameter(f"a board must have {', '.join(missing)}")
+            raise InvalidParameter(
+                f"a board must have the fields name, key, label and metric, and {', '.join(missing)} is missing"
+            )
         return cls(**plain)
 
 

@@ -98,7 +98,7 @@ def stored_deadlines(given: Any) -> tuple[str, ...]:
         raise InvalidParameter("deadline must be a time, or a list of times with one for each phase")
     stored = tuple(map(stored_deadline, several))
     if any(moment_of(a) >= moment_of(b) for a, b in pairwise(stored)):
-        raise InvalidParameter("deadline must be a list of times of which each is later than the one before")
+        raise InvalidParameter("deadline must be a list of times, each later than the one before it")
     return stored
 
 

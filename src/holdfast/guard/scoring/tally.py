@@ -256,7 +256,9 @@ class Expressed(RowTally):
     def _read(self, name: str) -> Expression:
         made = expression(getattr(self.board, name), self._columns)
         if made.kind not in ("number", "integer", "boolean"):
-            raise InvalidParameter(f"{name} of board {self.board.name!r} must be a number or a condition")
+            raise InvalidParameter(
+                f"{name} of board {self.board.name!r} must be an expression that is a number or a condition"
+            )
         return made
 
     def _worst(self) -> float:

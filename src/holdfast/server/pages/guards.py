@@ -113,7 +113,7 @@ async def extend(request: Request, guard: str) -> Response:
     def work() -> str:
         server.guards.ledger(guard, session.caller)
         if not re.fullmatch(shapes.NAME, name):
-            raise InvalidParameter("name must be letters, digits, spaces and _.@+()-")
+            raise InvalidParameter("name must consist of letters, digits, spaces and the signs _.@+()-")
         return str(server.guards.extend(guard, name, sample, session.caller)["id"])
 
     try:

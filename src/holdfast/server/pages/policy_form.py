@@ -138,7 +138,9 @@ def shares_of(text: str) -> dict[str, float]:
         name, _, share = line.rpartition(" ")
         percent = share.endswith("%")
         if not name.strip():
-            raise InvalidParameter("analysts must be lines of a name and a quota, such as `ann 0.5` or `ann 50%`")
+            raise InvalidParameter(
+                "analysts must be given in lines with a name and a quota each, such as `ann 0.5` or `ann 50%`"
+            )
         if name.strip() in shares:
             raise InvalidParameter(f"analysts must each be named once, and {name.strip()[:60]!r} is named twice")
         shares[name.strip()] = number_of("share", share.rstrip("%")) / (100 if percent else 1)
@@ -160,7 +162,7 @@ def columns_of(text: str, schema: Schema) -> dict[str, Any]:
     for line in filter(None, map(str.strip, text.splitlines())):
         name, colon, said = (part.strip() for part in line.rpartition(":") if part is not None)
         if not colon or not name or not said:
-            raise InvalidParameter("columns must be lines such as `age: 0 to 120` or `sex: f, m`")
+            raise InvalidParameter("columns must be declared in lines such as `age: 0 to 120` or `sex: f, m`")
         if name not in schema:
             raise InvalidParameter(f"columns must be names of columns of the data set, got {name[:60]!r}")
         given = declared.setdefault(name, {})

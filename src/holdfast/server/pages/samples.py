@@ -93,7 +93,8 @@ def name_of(text: str) -> str:
         return _NAME.validate_python(text)
     except ValidationError:
         raise InvalidParameter(
-            "name must begin with a letter or digit and have at most 100 letters, digits, spaces and _.@+()-"
+            "name must begin with a letter or digit, and consist of at most 100 letters, digits, spaces and the "
+            "signs _.@+()-"
         ) from None
 
 

@@ -123,7 +123,7 @@ def with_uneven_trees() -> bytes:
         (model([node("Relu", ["x"])] * (MOST_NODES + 1)), f"at most {MOST_NODES} nodes, got {MOST_NODES + 1}"),
         (changed(functions=[onnx.FunctionProto(name="f")]), "no functions of its own and no training information"),
         (changed(training_info=[onnx.TrainingInfoProto()]), "no functions of its own and no training information"),
-        (with_a_graph_inside(), "no graphs inside its nodes"),
+        (with_a_graph_inside(), "the model must have no nested graphs, such as the body of a loop or a"),
         (with_sparse_external_data(), "external data"),
         (with_uneven_trees(), "trees whose lists of attributes have the same length"),
     ],

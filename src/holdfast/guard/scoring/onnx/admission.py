@@ -119,7 +119,7 @@ def _check_node(node: Any) -> None:
         )
     for attribute in node.attribute:
         if attribute.HasField("g") or attribute.graphs:
-            raise InvalidParameter("the model must have no graphs inside its nodes")
+            raise InvalidParameter("the model must have no nested graphs, such as the body of a loop or a condition")
 
 
 def _tensors(graph: Any) -> Iterator[Any]:

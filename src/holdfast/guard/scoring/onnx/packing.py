@@ -111,14 +111,14 @@ def read_lines(answer: bytes) -> list[Prediction] | None:
     >>> read_lines(b"ready\n[1]\n")
     Traceback (most recent call last):
         ...
-    ValueError: a line is not a prediction
+    ValueError: a line of the output is not a prediction (a text, a number or null)
     """
     if not answer.startswith(READY):
         return None
     *lines, _ = answer[len(READY) :].split(b"\n")
     predictions = [json.loads(line) for line in lines]
     if not all(one is None or isinstance(one, (str, int, float)) for one in predictions):
-        raise ValueError("a line is not a prediction")
+        raise ValueError("a line of the output is not a prediction (a text, a number or null)")
     return predictions
 
 

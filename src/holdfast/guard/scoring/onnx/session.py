@@ -61,7 +61,7 @@ class Session:
         """For each input of the model its name, the type of its values, and the columns that go into it."""
         given, features = self._session.get_inputs(), dict(self._wanted.features)
         if not given:
-            raise InvalidParameter("the model must have an input without a default value")
+            raise InvalidParameter("the model must have at least one input that has no default value")
         whole = len(given) == 1 and (len(features) > 1 or given[0].name not in features)
         if not whole and {one.name for one in given} - set(features):
             raise InvalidParameter(

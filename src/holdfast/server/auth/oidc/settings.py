@@ -91,7 +91,7 @@ def check_oidc(settings: OidcSettings, public_url: str | None) -> None:
             raise ValueError(f"oidc_{role}_claim and oidc_{role}_value must both be given, or neither of them")
     wrong = [name for name in settings.oidc_algorithms if name not in ALGORITHMS]
     if wrong:
-        raise ValueError(f"oidc_algorithms must be a list out of {', '.join(ALGORITHMS)}")
+        raise ValueError(f"oidc_algorithms must be a list of algorithms out of {', '.join(ALGORITHMS)}")
     if "openid" not in settings.oidc_scope.split():
         raise ValueError("oidc_scope must contain the word openid")
 
