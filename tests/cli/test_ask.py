@@ -170,7 +170,7 @@ def test_the_honest_no(place: list[str], capsys: Any) -> None:
         (["final", "--candidate", "old=not old and age < 9"], "did you mean 'NAME=old=not old and age < 9'"),
         (["final", "--candidate", "age <= 30"], "would be the label 'age <' with the expression '30'"),
         (["best", "--candidate", "a == b", "--candidate", "c=old"], "would be the label 'a' with the expression"),
-        (["validate", "age", "--at-least", "0.5"], "condition must be true or false of each row"),
+        (["validate", "age", "--at-least", "0.5"], "condition must be true or false in each row"),
         (["histogram", "age"], "categories or edges must be given for column 'age'"),
         (
             ["histogram", "sex", "--categories", "[f"],

@@ -229,7 +229,7 @@ class BasicOdometer(Tally, Odometer):
 
 class RogersOdometer(LossOdometer):
     """An odometer whose reading is the bound of Theorem 5.6.5 of Rogers' dissertation as published: (5.17) inside its
-    range and (5.18) outside. The reading is two-sided.
+    range and (5.18) outside. The reading bounds the loss in both directions.
 
     The published `delta` is not the true total: `delta/2` for the deltas of the costs, `delta/2` inside the range of
     `V` (the sum of squared epsilons) and `delta/(4 log2 n)` outside it add up to slightly more. The attribute `delta`
@@ -274,12 +274,13 @@ class RogersOdometer(LossOdometer):
 
 
 class InversionOdometer(LossOdometer):
-    """An odometer whose reading is `drift + s sqrt(V)` for `V <= 1`, where `V` is the sum of squared epsilons and `s`
-    solves the concentration inequality exactly. The reading is two-sided.
+    """An odometer whose reading is `drift + s sqrt(V)` for `V <= 1`. Here `drift` bounds the mean of the loss, `V` the sum
+    of squared epsilons, and `s` solves a concentration inequality exactly. The reading bounds the loss in both
+    directions.
 
-    It was derived and reviewed: it inverts the inequality behind Theorem 5.6.5 of Rogers' dissertation. Beyond `V = 1`
-    it uses (5.18) of that theorem, and below `V = 1/n^2` it reads the boundary at a later point (`LossOdometer`). Its
-    readings are about a quarter below those of the published odometer.
+    It was derived and reviewed: it inverts the inequality behind Theorem 5.6.5 of Rogers' dissertation. For `V > 1` it
+    uses formula (5.18) of that theorem. For `V < 1/n^2` the reading is the boundary at `V = 1/n^2`, which is valid too
+    (`LossOdometer`). Its readings are about a quarter below those of the published odometer.
 
     Its readings are smaller than those of `bounds.odometers.reading("inversion-sharp")` at the same delta. That
     function keeps half of delta for point-wise deltas, as published. This odometer counts the room for point-wise
@@ -376,8 +377,9 @@ class LineOdometer(LossOdometer):
 
 
 class MixtureOdometer(LossOdometer):
-    """An odometer whose reading is Robbins' mixture boundary, `drift + sqrt(2 (V + g) log(sqrt((V + g)/g)/slack))`,
-    where `V` is the sum of squared epsilons. The reading is two-sided.
+    """An odometer whose reading is Robbins' mixture boundary, `drift + sqrt(2 (V + g) log(sqrt((V + g)/g)/slack))`.
+    Here `drift` is a bound on the mean of the loss, `V` the sum of squared epsilons, `g` a parameter that is fixed in
+    advance, and `slack` the failure probability. The reading bounds the loss in both directions.
 
     The source is Whitehouse, Ramdas, Rogers and Wu 2023, after Robbins 1970; the proof was derived again. It needs no
     range for `V` and no largest number of answers.
@@ -418,12 +420,14 @@ class MixtureOdometer(LossOdometer):
 
 
 class StitchedOdometer(LossOdometer):
-    """An odometer whose reading is `drift + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/slack)))` for `V >= v0`, where
-    `V` is the sum of squared epsilons.
+    """An odometer whose reading is `drift + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/slack)))` for `V >= v0`. Here
+    `drift` is the mean of the loss, `V` the sum of squared epsilons, `v0` a start that is fixed in advance, and `slack`
+    the failure probability.
 
     The source is Howard, Ramdas, McAuliffe and Sekhon 2021, as used by Whitehouse et al. 2023. The constants are
     theirs; they were tested here against exact crossing probabilities, and not derived again. For `V < v0` the
-    published form has no reading, and the boundary is read at a later point (`LossOdometer`).
+    published form has no reading. Here the reading is then the boundary at `V = v0`, which is valid too
+    (`LossOdometer`).
 
     Parameters
     ----------
@@ -463,16 +467,17 @@ class StitchedOdometer(LossOdometer):
 
 
 class ZCDPOdometer(Tally, Odometer):
-    """An odometer whose reading is `R + sqrt(4R (log(48e) + 2 log(log(n)/d)))`, where `R` is the sum of the rhos. The
-    reading is one-sided.
+    """An odometer whose reading is `R + sqrt(4R (log(48e) + 2 log(log(n)/d)))`. Here `R` is the sum of the rhos, `n`
+    sets the range of `2R` in which the formula is used, and `d` is the failure probability. The reading bounds the loss
+    from above only.
 
     It is Theorem 5.7.5 of Rogers' dissertation, for plain rho-zCDP. The dissertation defines "zCDP+" and claims a
     moment bound for all real arguments, which is false. The bound from above needs it for positive arguments only, and
-    plain zCDP satisfies it there. For `2R > 1` the reading is (5.18) at `V = 2R`. For `2R < 1/n^2` the boundary is read
-    at a later point (`LossOdometer`).
+    plain zCDP satisfies it there. For `2R > 1` the reading is formula (5.18) at `V = 2R`. For `2R < 1/n^2` it is the
+    boundary at `2R = 1/n^2`, which is valid too (`LossOdometer`).
 
     Pure costs count as rho = `epsilon tanh(epsilon/2)`, and Gaussian costs as `mu^2/2`. A point-wise cost counts as a
-    pure cost of `epsilon + d` plus a fixed loss of `d = log(1/(1 - delta))`, because its two output distributions are
+    pure cost of `epsilon + c` plus a fixed loss of `c = log(1/(1 - delta))`, because its two output distributions are
     that close, given that the output is not one of the bad ones. `RenyiOdometer` accepts the same costs, and its
     readings are about a third smaller. This odometer exists because it is the one in the dissertation.
 
@@ -534,14 +539,15 @@ class ZCDPOdometer(Tally, Odometer):
 
 
 class RenyiOdometer(Tally, Odometer):
-    """An odometer whose reading is the minimum, over `m` Renyi orders `a`, of `S(a) + log(m/slack)/(a - 1)`, where
-    `S(a)` is the sum of the divergences at order `a`. The reading is one-sided.
+    """An odometer whose reading is the minimum, over `m` Renyi orders `a`, of `S(a) + log(m/slack)/(a - 1)`. Here
+    `S(a)` is the sum of the divergences at order `a`, and `slack` the failure probability. The reading bounds the loss
+    from above only.
 
     It uses Ville's inequality for `exp((a-1)(L_t - S_t(a)))` at each order of a fixed grid, and divides the slack
     equally among the orders. This was derived and checked here; it is simpler than the doubling form of Lecuyer 2021,
     and its readings are smaller. It is the odometer for Gaussian and other concentrated costs.
 
-    A point-wise cost counts as a pure cost of `epsilon + d` plus a fixed loss of `d = log(1/(1 - delta))`, because its
+    A point-wise cost counts as a pure cost of `epsilon + c` plus a fixed loss of `c = log(1/(1 - delta))`, because its
     two output distributions are that close, given that the output is not one of the bad ones.
 
     Parameters

@@ -67,7 +67,7 @@ def serve(
     open_metrics: bool = typer.Option(
         None,
         "--open-metrics/--closed-metrics",
-        help="Show the monitoring page /metrics to anyone, without a token (default: a token is needed).",
+        help="Show the monitoring page /metrics to anyone, without a token (default: only with a steward's token).",
     ),
     new_steward: bool = typer.Option(
         False, "--new-steward", help="Create one more access token for a steward and show it."

@@ -158,8 +158,8 @@ class Sample(NoCopy, ABC):
         """Find out which columns have missing values, and raise an error if this contradicts the declared schema.
 
         A value is missing if expressions read it as NULL. NaN and numbers beyond 2**100 are read as NULL too. The
-        result becomes part of the schema, which is public. For columns whose missing values are declared, the rows are
-        only checked.
+        result becomes part of the schema, which is public. A declaration stays as it is: `not null` is only checked
+        against the rows, and columns that are declared `null` are not read.
 
         It takes one pass over all columns, except those that are declared to have missing values. It takes no pass if
         the same files were opened before.

@@ -185,7 +185,7 @@ class Correlation(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """Return the stored question again, with its guess."""
+        """Return the stored question again, with its guess. None if it was asked without a guess."""
         if "guess" not in stored:
             return None
         one, two = stored["rows"]

@@ -145,7 +145,7 @@ class Difference(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """Return the stored question again, with its guess."""
+        """Return the stored question again, with its guess. None if it was asked without a guess."""
         if "guess" not in stored:
             return None
         names = ("low", "high", "default", "where_present", "where", "guess", "tolerance")

@@ -235,7 +235,7 @@ class Table(Question):
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
-        """Return the stored question again, with its guesses."""
+        """Return the stored question again, with its guesses. None if it was asked without guesses."""
         if "guesses" not in stored:
             return None
         names = ("expression", "low", "high", "default", "where_present", "where", "tolerance", "guesses", "categories")

@@ -463,8 +463,8 @@ class Board:
                 raise InvalidParameter(f"by_values of board {self.name!r} must be values of {self.by!r}, a {kind}")
 
     def check_sample(self, sample: Sample) -> None:
-        """Raise an error if the board does not fit the columns, or if the label has more classes than the board
-        declares.
+        """Raise an error if the board does not fit the columns, or if `positive` is missing although the label has
+        other values than 0 and 1.
 
         It is called only when a guard is opened, because the error can reveal something about the labels, which whoever
         opens a guard may know.
