@@ -214,9 +214,9 @@ def test_a_hanging_learner_is_ended(people: Path, monkeypatch: pytest.MonkeyPatc
         (["--curator", "nothing"], "--curator must be one of clear"),
         (["--curator", "cp {train} x"], "{release}"),
         (["--curator", "noisy-histogram"], "needs --epsilon, and --domain"),
-        (["--curator", "clear", "--with", "leaf=3"], "takes no 'leaf'"),
+        (["--curator", "clear", "--with", "leaf=3"], "which has no option 'leaf'"),
         (["--curator", "clear", "--epsilon", "1"], "adds no noise"),
-        (["--curator", "sdv.CTGAN"], "library 'sdv' is not installed here"),
+        (["--curator", "sdv.CTGAN"], "needs the library 'sdv', which is not installed here"),
         (["--group", "women: sex in {2}"], "write sex in (2) in place of sex in {2}"),
         (["--by", "sex", "--bins", "age=40"], "add --by age"),
         (["--learner", "oracle"], "learner must be one of"),
@@ -314,7 +314,7 @@ def test_the_report_never_overwrites_what_it_reads(people: Path, capsys: pytest.
     other.write_bytes(before)
     same = ["audit", str(people), *FAST]
     assert run([*same, "--out", str(people.with_suffix(".html"))]) == 2
-    assert "which is read" in capsys.readouterr().err
+    assert "which the audit reads" in capsys.readouterr().err
     single = ["--release", str(other), "--inside", "sex", "--out", str(people.with_name("other.html"))]
     assert run([*same, *single]) == 2
     linked = people.with_name("linked.csv")

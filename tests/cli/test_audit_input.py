@@ -123,7 +123,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_option(
         (["--target", "ill is missing"], "--target: write ill is null in place of ill is missing"),
         (["--target", "town == A"], "names A and town; write town = 'A' for a text"),
         (["--target", "ill=1", "--not-applicable", "9"], "--not-applicable must be a condition on"),
-        (["--target", "town>=3"], "target: expression must compare values of one kind"),
+        (["--target", "town>=3"], "target: expression must compare values of the same kind"),
         (["--target", "ill=7"], "target 'ill = 7' must be true of some rows and false of others"),
         (["--not-applicable", "9"], "--not-applicable must be left out if no --target is given"),
         (["--where-present"], "--where-present must be left out if no --target is given"),

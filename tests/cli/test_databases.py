@@ -54,7 +54,7 @@ def test_a_table_is_opened_and_asked_with_its_declared_columns(address: str, tmp
         (["--schema", "age blob"], "--schema must be columns with their types, such as"),
         (["--schema", "height number", "--table", "people"], "schema must name columns of the source, got 'height'"),
         ([], "table must be the name of the table with the rows in the database"),
-        (["--table", "nobody"], "there is no table nobody that can be seen at this address"),
+        (["--table", "nobody"], "or it has no table nobody that this user may see"),
         (["--engine", "duckdb", "--table", "people"], "engine must be ibis for this source, got 'duckdb'"),
     ],
 )

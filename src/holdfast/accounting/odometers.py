@@ -274,9 +274,9 @@ class RogersOdometer(LossOdometer):
 
 
 class InversionOdometer(LossOdometer):
-    """An odometer whose reading is `drift + s sqrt(V)` for `V <= 1`. Here `drift` bounds the mean of the loss, `V` the sum
-    of squared epsilons, and `s` solves a concentration inequality exactly. The reading bounds the loss in both
-    directions.
+    """An odometer whose reading is `drift + s sqrt(V)` for `V <= 1`. Here `drift` is a bound on the mean of the loss,
+    `V` the sum of squared epsilons, and `s` solves a concentration inequality exactly. The reading bounds the loss in
+    both directions.
 
     It was derived and reviewed: it inverts the inequality behind Theorem 5.6.5 of Rogers' dissertation. For `V > 1` it
     uses formula (5.18) of that theorem. For `V < 1/n^2` the reading is the boundary at `V = 1/n^2`, which is valid too
@@ -421,8 +421,8 @@ class MixtureOdometer(LossOdometer):
 
 class StitchedOdometer(LossOdometer):
     """An odometer whose reading is `drift + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/slack)))` for `V >= v0`. Here
-    `drift` is the mean of the loss, `V` the sum of squared epsilons, `v0` a start that is fixed in advance, and `slack`
-    the failure probability.
+    `drift` is a bound on the mean of the loss, `V` the sum of squared epsilons, `v0` a start that is fixed in advance,
+    and `slack` the failure probability.
 
     The source is Howard, Ramdas, McAuliffe and Sekhon 2021, as used by Whitehouse et al. 2023. The constants are
     theirs; they were tested here against exact crossing probabilities, and not derived again. For `V < v0` the
