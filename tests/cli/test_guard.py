@@ -141,7 +141,7 @@ def test_pause_resume_close_and_the_log(ledger: str, capsys: Any) -> None:
     assert run(["guard", "pause", ledger, "--reason", "an audit", "--json"]) == 0
     assert said(capsys)["status"] == "paused"
     assert run(["guard", "pause", ledger]) == 3
-    assert "paused already" in capsys.readouterr().err
+    assert "'paused' already" in capsys.readouterr().err
     assert run(["guard", "resume", ledger]) == 0
     assert run(["guard", "close", ledger, "--yes", "--reason", "done"]) == 0
     assert run(["guard", "resume", ledger]) == 3

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _LEDGER = typer.Argument(
     ...,
-    help="The ledger, in which the guard records its questions: a file or a postgresql:// address. Or the http(s):// "
-    "address of a server. May be left out if the environment variable HOLDFAST_LEDGER names it.",
+    help="The ledger in which the guard's questions are recorded (a file or a postgresql:// address), or the "
+    "http(s):// address of a server. May be left out if the environment variable HOLDFAST_LEDGER names it.",
 )
 _SAMPLE = typer.Argument(
     ...,

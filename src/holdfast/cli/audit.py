@@ -69,7 +69,8 @@ def audit(
         None,
         "--target",
         metavar="RULE",
-        help='What learners predict: a condition on one column, such as "ill = 1". Without it, who is in the release.',
+        help='What the learners predict: a condition on one column, such as "ill = 1". Without it, they predict who is in '
+        "the release.",
     ),
     not_applicable: list[str] = typer.Option(  # noqa: B008
         [],

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _LEDGER = typer.Argument(
     ...,
-    help="The ledger, in which the guard's questions are recorded: a file or a postgresql:// address. Or the "
+    help="The ledger in which the guard's questions are recorded (a file or a postgresql:// address), or the "
     "http(s):// address of a server.",
 )
 _SAMPLE = typer.Argument(
@@ -144,8 +144,8 @@ def open_(
     failures: int = typer.Option(
         None,
         "--failures",
-        help="The largest number of failed checks that show a corrected value (default: no limit). Without a limit, "
-        "each failure widens later intervals by an amount that is computed when it happens.",
+        help="The largest number of failed checks that show a corrected value (default: no limit). Each failed check "
+        "widens later intervals, with or without a limit.",
     ),
     final: float = typer.Option(
         None,
@@ -557,7 +557,7 @@ def close(
     as_json: bool = _JSON,
 ) -> None:
     """Close a guard forever: it never answers a question again. The command asks for confirmation. The ledger records
-    this with its reason.
+    this and the reason.
     """
     with stewarded(ledger, dataset) as guard:
         if not yes:

@@ -10,7 +10,7 @@ from holdfast.cli import ledgers
 
 _LEDGER = typer.Argument(
     ...,
-    help="The ledger, in which the guard's questions are recorded: a file or a postgresql:// address. Or the "
+    help="The ledger in which the guard's questions are recorded (a file or a postgresql:// address), or the "
     "http(s):// address of a server.",
 )
 _SAMPLE = typer.Argument(

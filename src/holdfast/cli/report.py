@@ -34,8 +34,8 @@ def upload(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Upload the report of a `holdfast audit` to a server (for stewards, who manage the data). Uploading the same
-    report again changes nothing.
+    """Upload a report of `holdfast audit` to a server (for stewards, who manage the data). Uploading the same report
+    again changes nothing.
     """
     with ledgers.at_server(server) as connection:
         published = connection.upload_report(name or named(file), file, publish=publish)

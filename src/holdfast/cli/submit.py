@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _LEDGER = typer.Argument(
     ...,
-    help="The ledger, in which the guard's questions are recorded: a file or a postgresql:// address. Or the "
+    help="The ledger in which the guard's questions are recorded (a file or a postgresql:// address), or the "
     "http(s):// address of a server.",
 )
 _SAMPLE = typer.Argument(
@@ -83,8 +83,8 @@ def submit(
     entry: int = typer.Option(
         None,
         "--entry",
-        help="For an ONNX model with several outputs per row, such as class probabilities: the position (from 0) "
-        "of the entry to use as the prediction.",
+        help="For an ONNX model whose output has several values per row, such as class probabilities: the position "
+        "(from 0) of the value that is the prediction.",
     ),
     analyst: str = typer.Option(
         None, "--analyst", help="With a ledger: the name of the analyst who submits (default: analyst)."

@@ -56,8 +56,8 @@ def verify(
     public_key: str = typer.Option(
         None,
         "--public-key",
-        help="The public key that must have signed what is verified, as 64 hexadecimal digits (default: trust "
-        "the key that is named there).",
+        help="The public key that must have signed what is verified, as 64 hexadecimal digits (default: the key that "
+        "the ledger, receipt or result itself names is trusted).",
     ),
     since: list[Path] = typer.Option(  # noqa: B008
         [],

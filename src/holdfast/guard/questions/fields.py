@@ -696,7 +696,7 @@ Low = Annotated[
     float | None,
     NumberInput(
         label="Lowest",
-        help="The declared smallest value of the number. Smaller values are clipped to it.",
+        help="The smallest value that the expression is declared to have. Smaller values are clipped to it.",
         group=RANGE,
     ),
 ]
@@ -704,7 +704,7 @@ High = Annotated[
     float | None,
     NumberInput(
         label="Highest",
-        help="The declared largest value of the number. Larger values are clipped to it.",
+        help="The largest value that the expression is declared to have. Larger values are clipped to it.",
         group=RANGE,
     ),
 ]
@@ -729,7 +729,8 @@ Where = Annotated[
     str | Mapping[str, Any] | None,
     ExpressionInput(
         label="Only among rows where",
-        help="A condition on rows, such as age < 40. The answer is about the rows that meet it only.",
+        help="A condition on rows, such as age < 40. Only rows that meet it are counted, and the answer is about "
+        "these rows.",
         placeholder="age < 40",
     ),
 ]

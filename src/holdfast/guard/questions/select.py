@@ -28,7 +28,7 @@ MOST_CANDIDATES = 10_000
 
 @dataclass(frozen=True)
 class Select(Question):
-    """Choose, with differential privacy, which of several expressions has (nearly) the largest mean.
+    """Ask which of several expressions has (nearly) the largest mean. The choice is made with differential privacy.
 
     Examples
     --------

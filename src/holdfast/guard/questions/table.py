@@ -147,7 +147,9 @@ class Table(Question):
     default: Default = None
     where_present: WherePresent = False
     where: Annotated[
-        Where, "A condition: only rows that meet it are counted. Proportions are still proportions of all rows."
+        Where,
+        "A condition: only rows that meet it are counted. Without an expression, proportions are still "
+        "proportions of all rows.",
     ] = None
     guesses: Annotated[
         Mapping[str, float] | None,
