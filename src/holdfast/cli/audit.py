@@ -69,7 +69,7 @@ def audit(
         None,
         "--target",
         metavar="RULE",
-        help='What the learners predict: a condition on one column, such as "ill = 1". Without it, they predict who is in '
+        help='What the learners predict: a condition on one column, e.g. "ill = 1". Without it, they predict who is in '
         "the release.",
     ),
     not_applicable: list[str] = typer.Option(  # noqa: B008
