@@ -131,7 +131,7 @@ def test_receipts_are_checked_against_the_pinned_key(live: Live, ann: hf.client.
         misled.ask(QUESTIONS[0])
     plain = answer.to_dict()
     for changed, words in (
-        (plain | {"value": 0.51}, "not the one"),
+        (plain | {"value": 0.51}, "differs from the answer"),
         (plain | {"sequence": 99}, "another entry"),
         (plain | {"receipt": plain["receipt"] | {"answer": {"value": 1}}}, "signature of the receipt does not fit"),
         (plain | {"receipt": plain["receipt"] | {"public_key": other.public}}, "another key"),
@@ -170,7 +170,7 @@ def test_stewards_verbs(steward: hf.client.Connection, live: Live, ann: hf.clien
 
 def test_a_guard_is_named_where_there_are_several(steward: hf.client.Connection, guard: hf.client.RemoteGuard) -> None:
     assert steward.guard("people").id == guard.id
-    with pytest.raises(InvalidParameter, match="must name a guard that the token reaches: "):
+    with pytest.raises(InvalidParameter, match="the guards that this token may use are: "):
         steward.ask(QUESTIONS[0])
     with pytest.raises(InvalidParameter, match="must name a guard"):
         steward.guard("no such guard")

@@ -90,7 +90,7 @@ def test_an_analyst_may_look_and_not_touch(live: Live, people: str, capsys: Any,
 
 def test_what_goes_wrong(live: Live, people: str, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     assert run(["guard", "pause", live.url, "--dataset", "no such guard"]) == 2
-    assert "must name a guard that the token reaches" in capsys.readouterr().err
+    assert "must name a guard; the guards that this token may use" in capsys.readouterr().err
     rows = tmp_path / "other.csv"
     rows.write_text("x\n1\n2\n")
     words = ["guard", "open", live.url, str(rows), "--name", f"again {people}"]

@@ -32,9 +32,12 @@ def guard() -> Guard:
             ask.histogram("age", categories=[20, 30], edges=[0, 50]),
             "categories and edges must not both be given: a cell is either a category or a range of numbers",
         ),
-        (ask.test("gof", "sex", TWO, p0=[0.5, 0.5]), "columns must be a list of 1 for gof"),
-        (ask.test("gof", ["sex", "member"], TWO, p0=[0.5, 0.5]), "columns must be a list of 1 for gof"),
-        (ask.test("independence", ["sex"], TWO), "columns must be a list of 2 for independence"),
+        (ask.test("gof", "sex", TWO, p0=[0.5, 0.5]), "columns must be a list of one column for the test gof"),
+        (
+            ask.test("gof", ["sex", "member"], TWO, p0=[0.5, 0.5]),
+            "columns must be a list of one column for the test gof",
+        ),
+        (ask.test("independence", ["sex"], TWO), "columns must be a list of two columns for the test independence"),
         (ask.test("gof", ["sex"], [["f"]], p0=[1.0]), "categories must be at least two for each column"),
         (ask.test("gof", ["sex"], TWO), "p0 must be given for the test gof"),
         (

@@ -103,7 +103,7 @@ async def _ask_until_refused(client: Client) -> None:
     """Refusals say why and what would do, to the end of the budget."""
     left = (await _call(client, "remaining"))[2]["yours"]["questions"]
     for name, arguments, code, said in (
-        ("ask", {"question": {"kind": "mean", "expression": "age"}}, "question-refused", "policy allows check"),
+        ("ask", {"question": {"kind": "mean", "expression": "age"}}, "question-refused", "it allows check"),
         ("ask", {"question": {"kind": "check", "expression": "income > 3", "guess": 0.5}}, None, "name columns"),
         ("ask", {"question": {"kind": "check", "expression": "age <", "guess": 0.5}}, None, "Refused"),
         ("ask", {"question": "how old are they?"}, None, "a question must be a mapping"),

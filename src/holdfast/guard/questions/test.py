@@ -152,7 +152,7 @@ class Test(Question):
         many = {"gof": 1, "independence": 2}[arguments.choice("name", self.name, ("gof", "independence"))]
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence) or len(self.columns) != many:
             raise InvalidParameter(
-                f"columns must be a list of {many} for the test {self.name} (1 column for gof, 2 for independence)"
+                f"columns must be a list of {'one column' if many == 1 else 'two columns'} for the test {self.name}"
             )
         given = [None] * many if self.categories is None else list(listed("categories", self.categories))
         if len(given) != many:
