@@ -110,7 +110,7 @@ def test_what_is_wrong_is_said_before_anything_is_sent(guard: hf.client.RemoteGu
         ({1: "yes"}, {}, "true or false"),
         ({"one": True}, {}, "whole numbers"),
         ([True, False], {}, "a list of predictions together with keys="),
-        ([True, False], {"keys": [1]}, "the predictions must have one prediction for each key"),
+        ([True, False], {"keys": [1]}, "predictions must have one prediction for each key"),
         ({"keys": [1, 1], "predictions": [True, False]}, {}, "occur twice"),
         (pd.DataFrame({"id": [1], "guess": [True]}), {}, "'id' and 'prediction'"),
         (tmp_path / "p.xlsx", {}, "must end in"),

@@ -115,7 +115,7 @@ def test_a_rule_about_a_column_that_is_not_there():
         GroupPlan({"x": "RACE = 1"}).resolve(PEOPLE)
     with pytest.raises(InvalidParameter, match="column 'RACE' is not"):
         GroupPlan(columns=["RACE"]).resolve(PEOPLE)
-    with pytest.raises(InvalidParameter, match="group 'x': expression must compare values of one kind"):
+    with pytest.raises(InvalidParameter, match="group 'x': expression must compare values of the same kind"):
         GroupPlan({"x": "TOWN < 3"}).resolve(PEOPLE)
 
 
@@ -216,7 +216,7 @@ def test_targets():
         Target("PAY >= 0.5", not_applicable="AGE < 18")
     with pytest.raises(InvalidParameter, match="names A and TOWN; write TOWN = 'A' for a text"):
         Target("TOWN == A")
-    with pytest.raises(InvalidParameter, match="target: expression must compare values of one kind"):
+    with pytest.raises(InvalidParameter, match="target: expression must compare values of the same kind"):
         Target("TOWN >= 1").truth(PEOPLE)
     with pytest.raises(InvalidParameter, match="this expression gives a number"):
         Target("PAY + 1").truth(PEOPLE)

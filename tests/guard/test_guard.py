@@ -228,7 +228,7 @@ def test_means_alone_use_the_narrowest_plan(sample: hf.data.Sample) -> None:
     guard.ask_all([hf.mean("age < 41"), hf.mean("age < 42")])
     with pytest.raises(BudgetExhausted, match="may ask 3 questions"):
         guard.ask(hf.mean("age < 43"))
-    with pytest.raises(QuestionRefused, match=r"does not allow a select; it allows check, claim, compare, mean$"):
+    with pytest.raises(QuestionRefused, match=r"does not allow a histogram; it allows check, claim, compare, mean$"):
         guard.ask(ask.histogram("age", edges=[20, 40]))
 
 
@@ -264,7 +264,7 @@ def test_pausing_closing_and_overriding_are_recorded(sample: hf.data.Sample) -> 
     guard.close("done")
     with pytest.raises(QuestionRefused, match="this guard is closed"):
         guard.ask(hf.mean("age < 42"))
-    with pytest.raises(LedgerConflict, match="closed for good"):
+    with pytest.raises(LedgerConflict, match="closed forever"):
         guard.resume()
     kinds = [entry.kind for entry in guard.ledger.entries()]
     assert kinds == ["opened", "answered", "paused", "resumed", "override", "answered", "closed"]

@@ -145,7 +145,7 @@ def test_what_would_change_it_goes_the_right_way() -> None:
         ({"questions": [GUESSED | {"adaptive": 11}]}, "questions, number 1: adaptive"),
         ({"questions": [{"kind": "mean", "expression": "age", "sharp": 1}]}, "questions, number 1"),
         ({"n": 1}, "n must be"),
-        ({"n": None}, "n, the number of rows of the study, must be given"),
+        ({"n": None}, "n must be given"),
         ({"privacy": "bits:3"}, "privacy must be pure-dp"),
         ({"privacy": "a little"}, "privacy"),
         ({"columns": {"age": {"low": 5, "high": 1}}}, "columns"),

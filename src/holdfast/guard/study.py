@@ -142,7 +142,7 @@ class Study:
         check_declared(columns, known)
         rows = plain.get("n") if plain.get("n") is not None else n
         if rows is None:
-            raise InvalidParameter("n, the number of rows of the study, must be given")
+            raise InvalidParameter("n must be given: it is the number of rows of the study")
         lines = plain.get("questions")
         if not isinstance(lines, (list, tuple)) or not 0 < len(lines) <= _MOST_LINES:
             raise InvalidParameter(f"questions must be a list of 1 to {_MOST_LINES} questions")

@@ -209,7 +209,7 @@ def test_after_the_end_everything_is_refused(ending: Question) -> None:
             guard.ask_all([question, check("best", guess=0.8)])
         assert isinstance(ask_each(guard, [Request(question, "ann")])[0], (BudgetExhausted, InvalidParameter))
     if ending.kind == "final":
-        with pytest.raises(BudgetExhausted, match="exact values were shown"):
+        with pytest.raises(BudgetExhausted, match="has shown exact values"):
             guard.ask(close())
     for further in (lambda: guard.level(0.05), lambda: guard.adjusted(0.01)):
         with pytest.raises(GuaranteeUnavailable, match="exact values"):

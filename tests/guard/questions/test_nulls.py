@@ -60,7 +60,10 @@ REFUSED: Mapping[str, Question] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_question_that_can_be_null_is_refused_and_told_the_ways(guard: Guard, name: str) -> None:
     before = guard.remaining()
-    with pytest.raises(InvalidParameter, match=r"(choose what null means|choose how such rows are counted|missing values are counted).*nothing was spent") as refusal:
+    with pytest.raises(
+        InvalidParameter,
+        match=r"(say what null means|choose what null means|choose how such rows are counted|missing values are counted).*nothing was spent",
+    ) as refusal:
         guard.ask(REFUSED[name])
     words = str(refusal.value)
     assert ("default=" in words and "coalesce(" in words) or "null_as" in words

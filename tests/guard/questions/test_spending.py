@@ -64,7 +64,7 @@ def test_without_a_privacy_cap_nothing_private_is_answered(sample: hf.data.Sampl
 
 
 def test_a_spend_of_its_own_does_not_stand_in_for_a_cap() -> None:
-    with pytest.raises(QuestionRefused, match="the policy has no privacy budget"):
+    with pytest.raises(QuestionRefused, match="its policy has no privacy budget"):
         spend_of(PureDP(0.1), Policy(questions=5))
 
 

@@ -531,6 +531,6 @@ def test_what_cannot_be_asked_is_refused_by_schema_and_policy(asked: Question, w
 
 def test_a_table_whose_noise_hides_every_group_is_refused_before_rows_are_read() -> None:
     guard = Guard.open(None, people(2_000)[0], PRIVATE)
-    with pytest.raises(QuestionRefused, match="no group could be reported"):
+    with pytest.raises(QuestionRefused, match="no group is large enough to be reported"):
         guard.ask(hf.guard.table(["sex", "race"], "income", spend=PureDP(0.01)))
     assert guard.remaining()["total"]["epsilon"] == pytest.approx(0.2)

@@ -101,7 +101,7 @@ def test_the_final_shows_exact_values_intervals_and_ranks_on_the_reserve_alone(t
         assert result.interval["b"] == pytest.approx(list(blaker(ones, len(reserve), level)), abs=1e-9)
         assert [one["name"] for one in result.details["finalists"]] == ["of a", "of b", "of c"]
         assert guard.ask(contest_final("b"), analyst="host", key="end").repeated
-        with pytest.raises(BudgetExhausted, match="exact values were shown"):
+        with pytest.raises(BudgetExhausted, match="has shown exact values"):
             guard.ask(score("b", right_on(0.5, 9)), analyst="d")
         assert adds_up(store)
 
@@ -279,7 +279,7 @@ def test_what_does_not_fit_a_contest_is_refused() -> None:
     guard = opened()
     with pytest.raises(QuestionRefused, match="nobody submitted"):
         guard.ask(contest_final("b"))
-    with pytest.raises(InvalidParameter, match="open board"):
+    with pytest.raises(InvalidParameter, match="with the rule open"):
         guard.ask(score("b", right_on(0.5, 1), guess=0.5))
     with pytest.raises(QuestionRefused, match="only a steward"):
         guard.for_analyst("ann").ask(contest_final("b"))

@@ -183,7 +183,7 @@ def test_secrets_are_not_shown() -> None:
     [
         ({}, "1 to"),
         ({"keys": [1, 1], "predictions": [True, False]}, "twice"),
-        ({"keys": [1], "predictions": [True, False]}, "the predictions must have one prediction for each key"),
+        ({"keys": [1], "predictions": [True, False]}, "predictions must have one prediction for each key"),
         ({1.5: True}, "whole numbers"),
         ({"01": True}, "whole numbers"),
         ({2**70: True}, "whole numbers"),
@@ -236,7 +236,7 @@ def test_one_submission_has_one_digest() -> None:
         ({"step": 0.1}, "step"),
         ({"rule": "ladder", "step": 2}, "step"),
         ({"eps": 0.5}, "eps"),
-        ({"label": "id"}, "two columns"),
+        ({"label": "id"}, "two different columns"),
         ({"name": ""}, "printable"),
         ({"name": "a:b"}, "colon"),
         ({"positive": [1]}, "positive"),

@@ -22,10 +22,10 @@ PLAIN: dict[str, Any] = {"name": "income", "key": "id", "label": "rich", "metric
 @pytest.mark.parametrize(
     ("plain", "said"),
     [
-        (None, "a board must be a mapping with name, key, label, metric"),
-        ("income", "a board must be a mapping with name, key, label, metric"),
-        (PLAIN | {"colour": "red"}, "a board must be a mapping with name, key, label, metric"),
-        ({}, "a board must have name, key, label, metric"),
+        (None, "a board must be a mapping with no other fields than name, key, label, metric"),
+        ("income", "a board must be a mapping with no other fields than name, key, label, metric"),
+        (PLAIN | {"colour": "red"}, "a board must be a mapping with no other fields than name, key, label, metric"),
+        ({}, "and this one has no name, key, label, metric"),
         ({"name": "income", "metric": "accuracy"}, "a board must have key, label"),
         (PLAIN | {"models": 1}, "models must be true or false"),
         (PLAIN | {"models": None}, "models must be true or false"),

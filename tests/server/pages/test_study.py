@@ -90,7 +90,11 @@ def test_a_study_fills_the_form(live: Live) -> None:
         assert "one wrong guess more" in page.text
         private = steward.fill("/guards", **form, study='privacy = "gdp:0.3"\n' + STUDY)
         assert 'name="mu" inputmode="decimal" value="0.3"' in private.text
-        for text, said in (("[[", "study must be TOML"), ("", "questions must be a list"), (STUDY * 300, "200")):
+        for text, said in (
+            ("[[", "study must be a file in valid TOML"),
+            ("", "questions must be a list"),
+            (STUDY * 300, "200"),
+        ):
             wrong = steward.fill("/guards", **form, study=text)
             assert wrong.status_code == 422, text[:20]
             assert said.lower() in wrong.text.lower()

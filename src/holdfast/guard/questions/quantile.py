@@ -156,7 +156,7 @@ class Quantile(Question):
             raise InvalidParameter("spend must be left out if guess is given, because a guess is checked without noise")
         if self.tolerance is None:
             raise InvalidParameter(
-                "tolerance, the largest error that a passed guess may have, must be given together with guess"
+                "tolerance must be given together with guess: it is the largest error that a passed guess may have"
             )
         asked = checked_guess(self.guess, self.tolerance, self.show, None, rows.low, rows.high)
         return QuantileCheck(

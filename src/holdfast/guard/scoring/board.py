@@ -324,7 +324,7 @@ class Board:
             raise InvalidParameter(f"classes must be left out unless metric is one of {', '.join(OF_CLASSES)}")
         if asks is not None:
             if given is None or isinstance(given, str) or not isinstance(given, Sequence):
-                raise InvalidParameter(f"classes, the list of all labels, must be given for {asks}")
+                raise InvalidParameter(f"classes must be given for {asks}: the list of all labels")
             known = {(type(one), one) for one in given if isinstance(one, (str, int, bool))}
             if len(known) < len(given) or not 2 <= len(given) <= MOST_CLASSES:
                 raise InvalidParameter(
@@ -526,7 +526,7 @@ class Board:
         missing = [name for name in ("name", "key", "label", "metric") if name not in plain]
         if missing:
             raise InvalidParameter(
-                f"a board must have the fields name, key, label and metric, and {', '.join(missing)} is missing"
+                f"a board must have the fields name, key, label and metric, and this one has no {', '.join(missing)}"
             )
         return cls(**plain)
 

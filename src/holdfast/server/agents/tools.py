@@ -519,7 +519,7 @@ class Tools:
             raise InvalidParameter(f"{odd[0]} must be left out if a rule is submitted")
         if "guess" not in given:
             raise InvalidParameter(
-                "guess, the proportion of right predictions on data of your own, must be given to submit"
+                "guess must be given to submit: the proportion of right predictions on data of your own"
             )
         if not isinstance(given["rule"], str):
             raise InvalidParameter("rule must be a text with a row expression")

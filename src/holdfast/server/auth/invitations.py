@@ -115,7 +115,7 @@ class Invitations:
         guard, team = row["guard"], row["name"]
         whose = team if team is not None else (name or "").strip()
         if not whose:
-            raise InvalidParameter("name, under which you appear on the leaderboard, must be given")
+            raise InvalidParameter("name must be given: the leaderboard shows your submissions under it")
         if team is None:
             self._require_free(guard, whose)
         try:

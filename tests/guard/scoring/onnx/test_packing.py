@@ -152,5 +152,5 @@ def test_a_model_in_a_file_is_tried_and_shows_its_size_alone(tmp_path: Any) -> N
     assert made.digest == Model(linear(), sample.schema, 2, policy).digest
     assert repr(made) == f"Model({made.digest[:12]}..., {len(linear())} bytes)"
     path.write_bytes(linear((1.0, 2.0, 3.0)))
-    with pytest.raises(InvalidParameter, match="takes 3"):
+    with pytest.raises(InvalidParameter, match="its input has 3"):
         model_in(path, sample.schema, 2, policy)
