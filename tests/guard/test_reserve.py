@@ -221,9 +221,9 @@ def test_two_phases(tmp_path: Path) -> None:
         first = guard.ask(final(CANDIDATES), key="one")
         assert len(first.details["revealed"]) == 1
         for question in (check("weak", guess=0.6), best(CANDIDATES), claim("good", at_least=0.1)):
-            with pytest.raises(BudgetExhausted, match="exact values were shown"):
+            with pytest.raises(BudgetExhausted, match="has shown exact values"):
                 guard.ask(question)
-        with pytest.raises(QuestionRefused, match="rows are reserved"):
+        with pytest.raises(QuestionRefused, match="reserves rows for a final"):
             guard.ask(close())
         second = guard.ask(final({"best": "best", "good": "good"}, claims="winner"), key="two")
         assert second.details["revealed"] == []
@@ -233,7 +233,7 @@ def test_two_phases(tmp_path: Path) -> None:
             assert done.value["best"] == float(np.mean(ROWS["best"][inside]))
             level = np.log(0.05 * 0.3)
             assert done.guarantee.parameters["log_share"] == pytest.approx(level, abs=1e-6), "a constant for each"
-        with pytest.raises(BudgetExhausted, match="exact values were shown"):
+        with pytest.raises(BudgetExhausted, match="has shown exact values"):
             guard.ask(final(CANDIDATES, claims="ranks"))
         assert guard.ask(final(CANDIDATES), key="one").value == first.value
         assert adds_up(store)
@@ -300,7 +300,7 @@ def test_a_final_on_a_reserve_owes_nothing_to_what_was_shown() -> None:
         ({"reserve": 0.5}, {"row_key": None}, "row key"),
         ({"reserve": 0.5, "reserve_by": "amount"}, {}, "whole numbers or texts"),
         ({"reserve": 0.5, "reserve_by": "nobody"}, {}, "nobody"),
-        ({"reserve": 0.001}, {}, "reserve must leave rows"),
+        ({"reserve": 0.001}, {}, "reserve must leave some rows"),
     ],
 )
 def test_a_reserve_that_cannot_be_drawn_opens_nothing(policy: Any, more: Any, said: str) -> None:

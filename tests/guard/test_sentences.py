@@ -54,7 +54,7 @@ def test_the_failure_past_the_cap_ends_the_guard_and_prices_nothing_later() -> N
     ended = guard.ask(final({"y": "y = 1"}))
     assert ended.interval is not None, "the part of the failure probability that is kept for a final is still there"
     assert ended.interval["y"][0] < ended.value["y"] < ended.interval["y"][1]
-    with pytest.raises(BudgetExhausted, match="exact values were shown"):
+    with pytest.raises(BudgetExhausted, match="has shown exact values"):
         guard.ask(check("y = 0", guess=0.5))
 
 

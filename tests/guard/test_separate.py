@@ -238,7 +238,7 @@ BOARD = Board("b", key="id", label="good", metric="accuracy")
             {"holdout": "thresholdout", "threshold": 0.1, "overfits": 2, "holdout_spend": PureDP(0.01)},
             "holdout",
         ),
-        ({"analysts": None}, "analysts must be named"),
+        ({"analysts": None}, "analysts must be given"),
         ({"analysts": {"ann": 0.7, "bob": 0.4}}, "add up to at most 1"),
         ({"analysts": {"ann": 0.9, "bob": 0.01}}, "at least one question"),
     ],

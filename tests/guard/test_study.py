@@ -170,7 +170,7 @@ def test_a_study_is_read_from_toml_and_json(tmp_path: Path) -> None:
     plain["questions"] = [{"kind": "mean", "expression": "age", "count": 5}]
     (tmp_path / "plan.json").write_text(json.dumps(plain))
     assert Study.read(tmp_path / "plan.toml") == Study.read(tmp_path / "plan.json") == Study.from_dict(plain)
-    for content, said in (("n = ", "study must be TOML"), ("n = 3", "questions must be a list")):
+    for content, said in (("n = ", "study must be a file in valid TOML"), ("n = 3", "questions must be a list")):
         (tmp_path / "wrong.toml").write_text(content)
         with pytest.raises(InvalidParameter, match=said):
             Study.read(tmp_path / "wrong.toml")

@@ -180,7 +180,7 @@ def test_a_receipt_that_has_no_text_is_not_signed(guard: Guard, answer: Any) -> 
 
 
 def test_no_cap_is_read_where_there_is_none() -> None:
-    with pytest.raises(GuaranteeUnavailable, match="the policy has no privacy budget"):
+    with pytest.raises(GuaranteeUnavailable, match="the policy of this guard has no privacy budget"):
         GuardBudget(400, Policy(questions=5))._cap(0)
     for cost in (None, hf.accounting.Bits(3)):
         with pytest.raises(GuaranteeUnavailable, match="of the same kind of cost as the policy's privacy"):

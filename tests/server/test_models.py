@@ -165,7 +165,7 @@ def test_what_a_model_does_on_rows_is_told_by_its_score_alone(sent: Sent) -> Non
         (b"junk", "must be an ONNX file"),
         (models.looping(), "'Loop'"),
         (models.external("/etc/passwd"), "external data"),
-        (linear((1.0, 2.0, 3.0)), "takes 3"),
+        (linear((1.0, 2.0, 3.0)), "its input has 3"),
         (b"x" * ((1 << 20) + 1), "at most 1048576 bytes"),
     ],
     ids=["junk", "loop", "external", "wide", "large"],

@@ -26,7 +26,7 @@ PLAIN: dict[str, Any] = {"name": "income", "key": "id", "label": "rich", "metric
         ("income", "a board must be a mapping with no other fields than name, key, label, metric"),
         (PLAIN | {"colour": "red"}, "a board must be a mapping with no other fields than name, key, label, metric"),
         ({}, "and this one has no name, key, label, metric"),
-        ({"name": "income", "metric": "accuracy"}, "a board must have key, label"),
+        ({"name": "income", "metric": "accuracy"}, "and this one has no key, label"),
         (PLAIN | {"models": 1}, "models must be true or false"),
         (PLAIN | {"models": None}, "models must be true or false"),
         (PLAIN | {"public_keys": "yes"}, "public_keys must be true or false"),
@@ -53,7 +53,7 @@ def test_a_policy_has_a_list_of_boards(boards: Any) -> None:
         (7, "predictions must be a mapping from row keys to predictions, or a frame, got a int"),
         (pl.DataFrame({"id": [1], "guess": [True]}), "predictions must have the columns 'id' and 'prediction'"),
         (pl.DataFrame({"prediction": [True]}), "predictions must have the columns 'id' and 'prediction'"),
-        ({}, "predictions must be 1 to"),
+        ({}, "predictions must be a list of 1 to"),
         (
             {"keys": [1, 1], "predictions": [True, False]},
             "keys must be different from each other, and some occur twice",
@@ -114,7 +114,7 @@ def test_labels_of_several_classes_need_the_one_that_a_score_is_about(metric: An
     board = Board("b", key="id", label="y", metric=metric)
     rows = {"id": list(range(60)), "y": [i % 3 for i in range(60)]}
     sample = hf.data.table(rows, engine=engine)
-    with pytest.raises(InvalidParameter, match=f"positive of board 'b' must be given.*{metric} is about one of them"):
+    with pytest.raises(InvalidParameter, match=f"positive of board 'b' must be given.*{metric} needs one of them"):
         hf.Guard.open(None, sample, Policy(questions=5, boards=[board]))
     named = Board("b", key="id", label="y", metric=metric, positive=2)
     assert hf.Guard.open(None, sample, Policy(questions=5, boards=[named])).policy.board("b") == named
@@ -199,7 +199,7 @@ def test_predictions_that_name_no_row_are_refused_where_keys_are_public(
     guard = hf.Guard.open(None, hf.data.table(rows), Policy(questions=5, boards=[board]))
     head = guard.ledger.head()
     unknown = hf.guard.score("income", dict.fromkeys(strangers, True), 0.75)
-    said = "none of the 400 that were sent is in its column 'id'; nothing was spent"
+    said = "none of the 400 keys that were sent is in its column 'id'; nothing was spent"
     with pytest.raises(InvalidParameter, match=said):
         guard.ask(unknown)
     (error, answer) = ask_each(
@@ -234,7 +234,7 @@ LABELS = {"id": list(range(400)), "label": ["yes" if i % 4 else "no" for i in ra
         ({"metric": "macro-f1", "classes": ["yes", "no"]}, {}),
     ],
 )
-@pytest.mark.parametrize(("sent", "said"), [("1", "they have '1'"), ("yes ", "blanks around them count")])
+@pytest.mark.parametrize(("sent", "said"), [("1", "the predictions are '1'"), ("yes ", "with blanks around them")])
 def test_predictions_of_which_none_is_a_declared_label_are_refused_for_free(
     board: dict[str, Any], policy: dict[str, Any], sent: str, said: str
 ) -> None:
