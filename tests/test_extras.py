@@ -88,7 +88,10 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_the_extra_is_named(door: int, said: list[str]) -> None:
     package, extra, _, _ = DOORS[door]
     assert len(said) == len(DOORS), said
-    assert said[door] == f"holdfast: {package} is not installed: `pip install 'holdfast[{extra}]'`"
+    assert (
+        said[door]
+        == f"holdfast: the package {package} is needed here and is not installed; install it with `pip install 'holdfast[{extra}]'`"
+    )
 
 
 def test_the_door_inside_knows_better() -> None:

@@ -60,7 +60,8 @@ def named_extras(extra: str | None = None) -> Iterator[None]:
     ...     raise ModuleNotFoundError("No module named 'sqlglot'", name="sqlglot")
     Traceback (most recent call last):
         ...
-    holdfast.errors.NotInstalled: sqlglot is not installed: `pip install 'holdfast[tables]'`
+    holdfast.errors.NotInstalled: the package sqlglot is needed here and is not installed; install it with
+    `pip install 'holdfast[tables]'`
     """
     try:
         yield
