@@ -88,10 +88,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_the_extra_is_named(door: int, said: list[str]) -> None:
     package, extra, _, _ = DOORS[door]
     assert len(said) == len(DOORS), said
-    assert (
-        said[door]
-        == f"holdfast: the package {package} is needed here and is not installed; install it with `pip install 'holdfast[{extra}]'`"
-    )
+    needed = f"holdfast: the package {package} is needed here and is not installed"
+    assert said[door] == f"{needed}; install it with `pip install 'holdfast[{extra}]'`"
 
 
 def test_the_door_inside_knows_better() -> None:

@@ -21,7 +21,8 @@ def test_a_missing_package_is_named_with_its_extra(package: str, extra: str) -> 
     code = f"import sys; sys.modules[{package!r}] = None; import holdfast.integrations.{package}"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert found.returncode == 1
-    said = f"holdfast.errors.NotInstalled: the package {package} is needed here and is not installed; install it with `pip install 'holdfast[{extra}]'`"
+    needed = f"holdfast.errors.NotInstalled: the package {package} is needed here and is not installed"
+    said = f"{needed}; install it with `pip install 'holdfast[{extra}]'`"
     assert found.stderr.splitlines()[-1] == said
 
 

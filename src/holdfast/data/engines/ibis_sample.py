@@ -285,9 +285,9 @@ def _connected(address: str) -> Any:
             return ibis.connect(address)
     except ImportError as error:
         extra = "holdfast[mysql]" if scheme == "mysql" else f"ibis-framework[{scheme}]"
-        missing = error.name or f"what speaks to {scheme}"
+        missing = error.name or f"that reads {scheme}://"
         raise NotInstalled(
-            f"{missing} is needed to read this source and is not installed; install it with `pip install '{extra}'`",
+            f"the package {missing} is needed here and is not installed; install it with `pip install '{extra}'`",
             name=error.name,
         ) from None
     except (SampleUnavailable, InvalidParameter):
