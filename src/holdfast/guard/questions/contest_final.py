@@ -303,21 +303,21 @@ class ContestFinale(Ending):
 
     def _by_group(self, rows: Sample) -> dict[Any, tuple[int, list[tuple[int, ...]]]]:
         """How many rows each group of the board's column `by` has, and what each finalist's add up to there."""
-        board, tallies = self._board, self._tallies
-        assert board.by is not None
+        board, tallies, column = self._board, self._tallies, self._board.by
+        assert column is not None
 
         def start() -> list[list[Any]]:
             return [[one.start() for one in tallies] for _ in board.by_groups]
 
         def add(before: list[list[Any]], batch: Batch) -> list[list[Any]]:
             for group, sums in zip(board.by_groups, before, strict=True):
-                inside = equal(batch[board.by], group)
+                inside = equal(batch[column], group)
                 keys, labels = (_where(batch[name], inside) for name in (board.key, board.label))
                 for place, one in enumerate(tallies):
                     sums[place] = one.add(sums[place], keys, labels)
             return before
 
-        found = rows.fold((board.key, board.label, board.by), start, add)
+        found = rows.fold((board.key, board.label, column), start, add)
         return {
             group: (int(sums[0][-1]), [tuple(one.tolist()[:-1]) for one in sums])
             for group, sums in zip(board.by_groups, found, strict=True)
