@@ -1,4 +1,4 @@
-"""Requests of the usual form, read and answered without h11, which takes as long as all other work before routing.
+"""Requests of the usual form, read and answered without h11: a third less work for the event loop.
 
 A plain request came whole in one piece of data: a GET or POST of HTTP/1.1 with headers of printable ASCII, each of
 those that frame a message once at most, and a body of the length that they say. Everything else is for h11 to read or
