@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +29,9 @@ CLIENTS = 8
 MILLION = 1_000_000
 CONSTANT = 3.0
 """An append to a million entries may take this many times one to a thousand; the rest is the file's cache."""
+
+VERIFIED = 30.0
+"""Seconds of processor time in which a million entries are to be verified."""
 
 _ROUNDS, _EACH = 5, 40
 _DATASET = "a" * 64
@@ -115,6 +121,7 @@ def _million() -> list[Row]:
         fill(short, 1_000)
         fill(long, MILLION)
         opened = min(_open(long) for _ in range(3))
+        verified = _verify(long)
         appended = {}
         for _ in range(3):
             for path in (short, long):
@@ -131,6 +138,14 @@ def _million() -> list[Row]:
             "under a second",
             opened < 1.0,
         ),
+        Row(
+            f"`holdfast verify` of {MILLION:,} entries, processor time",
+            verified,
+            LIMIT,
+            VERIFIED,
+            f"at most {VERIFIED:g} s",
+            verified <= VERIFIED,
+        ),
         at_most(f"an append to {MILLION:,} entries", CONSTANT, appended[long], "to 1,000", appended[short]),
     ]
 
@@ -140,6 +155,13 @@ def _open(path: Path) -> float:
     with open_store(path) as store:
         assert store.ledger(_DATASET).head().sequence >= 1_000
     return time.perf_counter() - start
+
+
+def _verify(path: Path) -> float:
+    before = os.times()
+    subprocess.run([sys.executable, "-m", "holdfast", "verify", str(path)], check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
 
 
 def fill(path: Path, count: int) -> None:
