@@ -189,8 +189,8 @@ class LossOdometer(Tally, Odometer):
 class BasicOdometer(Tally, Odometer):
     """An odometer whose reading is the sum of the epsilons (Rogers' dissertation, Theorem 5.3.7). For pure costs the
     reading is always valid, not only with high probability. The deltas of point-wise costs may add up to at most
-    `delta`; beyond that the reading is infinite. The reading is two-sided. Ordinary (epsilon, delta)-DP costs are
-    refused, because for them the published theorem is false.
+    `delta`; beyond that the reading is infinite. The reading bounds the loss in both directions. Ordinary (epsilon,
+    delta)-DP costs are refused, because for them the published theorem is false.
 
     Parameters
     ----------
@@ -615,7 +615,7 @@ class MinimumOdometer(Joint[Odometer], Odometer):
     Its delta is the sum of the slacks of the odometers (a union bound), plus the largest room for the deltas of the
     costs, which is counted only once. The reason is that outside the event that some cost exceeds its point-wise bound,
     whose probability is at most that room, only the slacks can fail. The basic odometer has no slack, so it can be
-    added at no price. The reading is two-sided if all odometers are.
+    added at no price. The reading bounds the loss in both directions if the readings of all odometers do.
 
     Parameters
     ----------
@@ -652,7 +652,7 @@ class MinimumOdometer(Joint[Odometer], Odometer):
 
 def default_odometer(delta: float, *, delta_sum: float = 0.0, n: int = 10_000, gamma: float = 0.005) -> MinimumOdometer:
     """Make the default odometer for pure and point-wise costs. Its reading is the smallest one of the basic, the
-    inversion and the mixture odometer, and is two-sided.
+    inversion and the mixture odometer, and bounds the loss in both directions.
 
     The basic odometer is best for few costs and needs no slack. The other two odometers get half of the slack each. For
     Gaussian and other concentrated costs use `RenyiOdometer`. After rounds with equal pure costs, the reading equals

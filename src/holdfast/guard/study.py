@@ -388,7 +388,8 @@ def _checks(study: Study, near: Policy | None = None) -> StudyPlan:
     """All questions without noise."""
     if study.privacy is not None:
         raise InvalidParameter(
-            "answers without noise are not differentially private, and the study has a privacy budget"
+            "answers without noise are not differentially private, and the study has a privacy budget that only "
+            "allows noisy answers"
         )
     asked = [one.guessed for one in study.questions]
     lacking = [one.words for one, plain in zip(study.questions, asked, strict=True) if plain is None]
@@ -480,7 +481,9 @@ def _narrowest(at: Callable[[float], StudyPlan], epsilons: Sequence[float]) -> S
 def _final(study: Study, near: Policy | None = None) -> StudyPlan:
     """All questions fixed before any row is read, and asked at once: exact values at equal parts of what may fail."""
     if study.privacy is not None:
-        raise InvalidParameter("exact values are not differentially private, and the study has a privacy budget")
+        raise InvalidParameter(
+            "a final shows exact values, which are not differentially private, and the study has a privacy budget"
+        )
     if study.adaptive:
         raise InvalidParameter(
             f"in this study {study.adaptive} of the questions are chosen after earlier answers, but the questions of "
