@@ -376,12 +376,12 @@ def _first_problem(data: bytes, inside: bool) -> tuple[int, str] | None:
 
     blank = outside((previous == _LF) & ((this == _LF) | (this == _CR)))
     lone = outside((previous == _CR) & (this != _LF))
-    found = [
+    problems = [
         (int(where.min()), what)
         for where, what in ((stray, _STRAY), (trailing, _STRAY), (blank, _BLANK), (lone, _LONE_CR))
         if len(where)
     ]
-    return min(found, default=None)
+    return min(problems, default=None)
 
 
 def _line_at(file: BinaryIO, position: int) -> int:

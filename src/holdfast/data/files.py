@@ -282,19 +282,19 @@ def _check_address(name: str) -> None:
 
 def _check_once(state: State) -> None:
     """Refuse a file that is named twice, by links or other spellings: its rows would count twice."""
-    found: dict[tuple[object, ...], str] = {}
+    seen: dict[tuple[object, ...], str] = {}
     for name, facts in state:
         if _is_elsewhere(name):
             parts = urlsplit(name)
             key: tuple[object, ...] = (parts.scheme[:2], parts.netloc, parts.path)  # s3 and s3a are one store
         else:
             key = (facts.device, facts.inode) if facts.inode else (name,)
-        if key in found:
+        if key in seen:
             raise InvalidParameter(
-                f"source must name each file once, and {_last(found[key])} and {_last(name)} are two names of the "
+                f"source must name each file once, and {_last(seen[key])} and {_last(name)} are two names of the "
                 "same file; leave one of them out"
             )
-        found[key] = name
+        seen[key] = name
 
 
 def _is_pattern(name: str) -> bool:
@@ -371,13 +371,13 @@ def _pairs(path: str) -> Iterator[tuple[str, str | None]]:
 
 def _state(given: Sequence[str], deep: bool) -> State:
     """The files that are there now, or none where one that was named is not."""
-    found: dict[str, FileState] = {}
+    states: dict[str, FileState] = {}
     for one in given:
         listed = dict(_elsewhere(one) if _is_elsewhere(one) else _here(one, deep))
         if not listed:
             return ()
-        found |= listed
-    return tuple(sorted(found.items()))
+        states |= listed
+    return tuple(sorted(states.items()))
 
 
 def _here(name: str, deep: bool) -> State:
@@ -386,8 +386,8 @@ def _here(name: str, deep: bool) -> State:
             base = _before(name)
             listed = [path for path in glob.glob(name, recursive=True) if not _is_hidden(path.removeprefix(base))]
         elif os.path.isdir(name):
-            found = [path for path in Path(name).glob("**/*" if deep else "*") if path.suffix.lower() == ".parquet"]
-            listed = [str(path) for path in found if not _is_hidden(str(path.relative_to(name)))]
+            paths = [path for path in Path(name).glob("**/*" if deep else "*") if path.suffix.lower() == ".parquet"]
+            listed = [str(path) for path in paths if not _is_hidden(str(path.relative_to(name)))]
         else:
             listed = [name]
         stats = [(path, os.stat(path)) for path in sorted(listed) if os.path.isfile(path)]
@@ -440,11 +440,11 @@ def _elsewhere(name: str) -> State:
 def _regex(pattern: str) -> str:
     """A pattern of paths as a regular expression: `**` may be any folders, `*` none."""
     parts = pattern.split("/")
-    found = ""
+    expression = ""
     for at, part in enumerate(parts):
         end = "" if at == len(parts) - 1 else "/"
-        found += "(?:.*/)?" if part == "**" else fnmatch.translate(part)[4:-3].replace(".*", "[^/]*") + end
-    return found
+        expression += "(?:.*/)?" if part == "**" else fnmatch.translate(part)[4:-3].replace(".*", "[^/]*") + end
+    return expression
 
 
 def _store(name: str) -> tuple[Any, str]:

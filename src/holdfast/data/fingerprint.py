@@ -105,10 +105,10 @@ class Content:
         rows = len(batch[columns[0].name][0])
         starts = np.array([[key_of(f"lane {lane}")] for lane in range(LANES)])
         sums = np.zeros(LANES, dtype=np.uint64)
-        kept = np.empty((2, BLOCK), dtype=np.uint64)
+        buffer = np.empty((2, BLOCK), dtype=np.uint64)
         for start in range(0, rows, BLOCK // LANES):
             part = slice(start, min(start + BLOCK // LANES, rows))
-            state, spare = kept[:, : LANES * (part.stop - start)].reshape(2, LANES, -1)
+            state, spare = buffer[:, : LANES * (part.stop - start)].reshape(2, LANES, -1)
             state[:] = starts
             for column in terms:
                 column.terms(part, spare)
@@ -279,16 +279,16 @@ def canonical(column: Column, held: Held) -> Values:
     if column.kind == "number":
         numbers = values.astype(np.float64, copy=False)
         return _numbers(numbers if missing is None else numbers[~missing])
-    found, _ = words(column, values, missing)
-    return Values(found if missing is None else found[~missing], True)
+    canonical_words, _ = words(column, values, missing)
+    return Values(canonical_words if missing is None else canonical_words[~missing], True)
 
 
 def _numbers(numbers: NDArray[np.float64]) -> Values:
     """Minus zero is zero, and NaN is missing."""
     if not np.equal(np.rint(numbers), numbers).any():  # the usual case, and quicker
         nan = np.isnan(numbers)
-        found = (numbers[~nan] if nan.any() else numbers).view(np.uint64)
-        return Values(found, not found.size)
+        bits = (numbers[~nan] if nan.any() else numbers).view(np.uint64)
+        return Values(bits, not bits.size)
     with np.errstate(invalid="ignore"):
         as_whole = numbers.astype(np.int64)
     whole = as_whole.astype(np.float64) == numbers  # what does not fit became -2**63, which it is not
@@ -298,16 +298,16 @@ def _numbers(numbers: NDArray[np.float64]) -> Values:
     nan = np.isnan(numbers)
     if nan.any():
         numbers, as_whole, whole = numbers[~nan], as_whole[~nan], whole[~nan]
-    found = numbers.view(np.uint64)
+    bits = numbers.view(np.uint64)
     if many:
-        found = np.where(whole, as_whole.view(np.uint64), found)
-    return Values(found, whole)
+        bits = np.where(whole, as_whole.view(np.uint64), bits)
+    return Values(bits, whole)
 
 
 def _texts(texts: Texts, missing: NDArray[np.bool_] | None) -> Values:
     codes = texts.codes if missing is None else texts.codes[~missing]
     counts = np.bincount(codes, minlength=len(texts.distinct)).astype(np.int64)
-    found, whole = texts.hashes[0].copy(), np.zeros(len(texts.distinct), dtype=np.bool_)
+    hashes, whole = texts.hashes[0].copy(), np.zeros(len(texts.distinct), dtype=np.bool_)
     places: list[int] = []
     numbers: list[int] = []
     for at, text in enumerate(texts.distinct):
@@ -318,13 +318,13 @@ def _texts(texts: Texts, missing: NDArray[np.bool_] | None) -> Values:
             number = float(text)
             as_whole = int(text) if "." not in text else int(number) if number.is_integer() else None
             if as_whole is None:
-                found[at] = np.float64(number).view(np.uint64)
+                hashes[at] = np.float64(number).view(np.uint64)
             elif -(2**63) <= as_whole < 2**63:  # beyond, it stays the text that it is
                 places.append(at)
                 numbers.append(as_whole)
-    found[places], whole[places] = np.array(numbers, dtype=np.int64).view(np.uint64), True
+    hashes[places], whole[places] = np.array(numbers, dtype=np.int64).view(np.uint64), True
     there = counts > 0
-    return Values(found[there], whole[there], counts[there])
+    return Values(hashes[there], whole[there], counts[there])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -657,15 +657,15 @@ def _times(array: Any, missing: NDArray[np.bool_] | None) -> NDArray[np.int64]:
 
     if pa.types.is_date32(array.type):
         return _numpy(array, np.int32, missing).astype(np.int64)
-    found = _numpy(array, np.int64, missing)
+    counts = _numpy(array, np.int64, missing)
     match array.type.unit:
         case "s":
-            return found * 1_000_000
+            return counts * 1_000_000
         case "ms":
-            return found * 1_000
+            return counts * 1_000
         case "ns":
-            return found // 1_000
-    return found
+            return counts // 1_000
+    return counts
 
 
 def _numpy(array: Any, kind: Any, missing: NDArray[np.bool_] | None = None) -> NDArray[Any]:

@@ -211,10 +211,10 @@ class Sample(NoCopy, ABC):
         self._check_open()
 
         def work() -> T:
-            made = start()
+            folded = start()
             for batch in self.batches(columns):
-                made = add(made, batch)
-            return made
+                folded = add(folded, batch)
+            return folded
 
         return self._again(work)
 

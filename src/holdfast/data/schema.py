@@ -231,8 +231,8 @@ class Schema:
         return hash(self.columns)
 
     def __repr__(self) -> str:
-        said = (f"{c.name} {c.kind}{' (nullable)' if c.nullable else ''}" for c in self.columns)
-        return f"Schema({', '.join(said)})"
+        columns = (f"{c.name} {c.kind}{' (nullable)' if c.nullable else ''}" for c in self.columns)
+        return f"Schema({', '.join(columns)})"
 
     def with_nulls(self, nullable: Mapping[str, bool]) -> Schema:
         """Return the same schema, with the given facts about missing values filled in for columns that do not declare

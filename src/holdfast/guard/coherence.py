@@ -91,8 +91,12 @@ def coherence_of(
     standing, cap, nats = ledger.look(work)
     standing.require_kept("nothing is guaranteed about groups")
     costs = [Bits(up(nats / math.log(2)))] if nats else []
-    found = released([*costs, *([] if cap is None else [cap])], standing.n, beta, groups, mode, population)
-    return found if count == "cap" else replace(found, assumption=f"{found.assumption}; {_IN_ADVANCE}")
+    released_cost = released([*costs, *([] if cap is None else [cap])], standing.n, beta, groups, mode, population)
+    return (
+        released_cost
+        if count == "cap"
+        else replace(released_cost, assumption=f"{released_cost.assumption}; {_IN_ADVANCE}")
+    )
 
 
 _IN_ADVANCE = "the private questions were fixed in advance, and not chosen from answers"

@@ -83,20 +83,20 @@ def declared_columns(columns: Any) -> dict[str, DeclaredColumn]:
         raise InvalidParameter(
             f"columns must be a mapping from names of columns to their declarations, such as {_FORM}"
         )
-    made = {}
+    columns_by_name = {}
     for name, declared in columns.items():
         if isinstance(declared, DeclaredColumn):
-            made[str(name)] = declared
+            columns_by_name[str(name)] = declared
             continue
         if not isinstance(declared, Mapping) or not declared or set(declared) - {"low", "high", "categories"}:
             raise InvalidParameter(
                 f"columns must be declared by low and high, by categories, or by all three, such as {_FORM}"
             )
         try:
-            made[str(name)] = DeclaredColumn(**declared)
+            columns_by_name[str(name)] = DeclaredColumn(**declared)
         except InvalidParameter as error:
             raise InvalidParameter(f"columns, at {str(name)[:60]!r}: {error}") from None
-    return made
+    return columns_by_name
 
 
 def check_declared(columns: Mapping[str, DeclaredColumn] | None, schema: Schema) -> None:
@@ -145,10 +145,10 @@ def bounds_of(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) 
     >>> bounds_of(expression("100 * cast(pay > 3 as integer)", schema), None)
     (0.0, 100.0)
     """
-    found = _range(parsed.node, columns or {}, parsed.facts)
-    if found is None or not found[0] < found[1] or max(map(abs, found)) > tree.LARGEST:
+    ends = _range(parsed.node, columns or {}, parsed.facts)
+    if ends is None or not ends[0] < ends[1] or max(map(abs, ends)) > tree.LARGEST:
         return None
-    return found
+    return ends
 
 
 def only_value(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) -> float | None:
@@ -160,8 +160,8 @@ def only_value(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None)
     >>> only_value(expression("case when age > 65 then 1 end", Schema({"age": "integer"})), None)
     1.0
     """
-    found = _range(parsed.node, columns or {}, parsed.facts)
-    return found[0] if found is not None and found[0] == found[1] else None
+    ends = _range(parsed.node, columns or {}, parsed.facts)
+    return ends[0] if ends is not None and ends[0] == ends[1] else None
 
 
 def is_two_valued(parsed: Expression, low: float, high: float) -> bool:
@@ -198,19 +198,19 @@ def _values(node: tree.Node, facts: Mapping[tree.Node, Facts]) -> frozenset[floa
             return frozenset({0.0, 1.0})
         case tree.Case(branches, otherwise):
             parts = [result for _, result in branches] + [otherwise]
-            found = [_values(one, facts) for one in parts if not isinstance(one, tree.Null)]
+            sets = [_values(one, facts) for one in parts if not isinstance(one, tree.Null)]
         case tree.Call("coalesce", arguments):
-            found = [_values(one, facts) for one in arguments]
+            sets = [_values(one, facts) for one in arguments]
         case tree.Arithmetic("*", left, right):
             one, two = _values(left, facts), _values(right, facts)
             if one is None or two is None:
                 return None
-            found = [frozenset(a * b for a in one for b in two)]
+            sets = [frozenset(a * b for a in one for b in two)]
         case _:
             return None
-    known = [one for one in found if one is not None]
+    known = [one for one in sets if one is not None]
     together = frozenset[float]().union(*known)
-    return together if len(known) == len(found) and len(together) <= _MOST_VALUES else None
+    return together if len(known) == len(sets) and len(together) <= _MOST_VALUES else None
 
 
 _NATURAL: dict[str, Bounds] = {

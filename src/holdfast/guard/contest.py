@@ -177,8 +177,8 @@ class ContestResult:
         if not rivals:
             return f"{lead} and is certainly better than all others."
         names = ", ".join(place.label for place in rivals[:3]) + (" and others" if len(rivals) > 3 else "")
-        told = f"{len(self.better)} of {self.pairs} pairs are told apart"
-        return f"{lead}. It cannot be told apart from {names}. {told}."
+        pairs_words = f"{len(self.better)} of {self.pairs} pairs are told apart"
+        return f"{lead}. It cannot be told apart from {names}. {pairs_words}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data, which `from_dict` reads back exactly."""
@@ -248,21 +248,21 @@ def result_of(entry: Entry, state: GuardState, ledger: Ledger) -> ContestResult:
     """Return the result that an answered final holds; the same object again while it is kept."""
     doubt = bool(state.doubt(entry.sequence))
     name = entry.hash, None if ledger.key is None else ledger.key.public, doubt
-    made = _RESULTS.get(name)
-    if made is None:
-        made = _result(entry, doubt, ledger)
+    result = _RESULTS.get(name)
+    if result is None:
+        result = _result(entry, doubt, ledger)
         while len(_RESULTS) >= _MOST_RESULTS:
             _RESULTS.pop(next(iter(_RESULTS)), None)
-        _RESULTS[name] = made
-    return made
+        _RESULTS[name] = result
+    return result
 
 
 def _result(entry: Entry, doubt: bool, ledger: Ledger) -> ContestResult:
     answer = entry.body["answer"]
     signs = ledger.key is not None and not answer["details"].get("revealed")
     receipt = Receipt.of(entry, ledger.key).to_dict() if ledger.key is not None and signs else None
-    made = _from_answer(answer, entry.dataset, entry.sequence, entry.hash, entry.time)
-    return replace(made, certified=made.certified and not doubt, receipt=receipt)
+    result = _from_answer(answer, entry.dataset, entry.sequence, entry.hash, entry.time)
+    return replace(result, certified=result.certified and not doubt, receipt=receipt)
 
 
 def _from_answer(answer: Mapping[str, Any], dataset: str, sequence: int, hash_: str, time: str) -> ContestResult:
@@ -347,24 +347,24 @@ def signed_result(plain: Mapping[str, Any] | str, public_key: str | None = None)
         signed = _from_answer(receipt.answer, receipt.dataset, receipt.sequence, receipt.hash, "")
     except (KeyError, TypeError, ValueError):
         raise InvalidParameter("the receipt must be the receipt of a contest's final") from None
-    found = []
+    findings = []
     if not receipt.is_signed():
-        found.append("the signature of the receipt is not that of its key")
+        findings.append("the signature of the receipt is not that of its key")
     if public_key is not None and receipt.public_key != public_key:
-        found.append("the receipt is signed with another key than --public-key")
+        findings.append("the receipt is signed with another key than --public-key")
     if isinstance(plain, str):
         time = re.search(r"</code>, ([0-9T:.+-]*)\.</p>", plain)
-        made = replace(signed, receipt=receipt.to_dict(), time="" if time is None else time[1])
-        if plain not in (made.to_html(), replace(made, certified=False).to_html()):
-            found.append("the page is not the one that this version makes of its receipt; check the JSON form")
-        return made, found
+        exported = replace(signed, receipt=receipt.to_dict(), time="" if time is None else time[1])
+        if plain not in (exported.to_html(), replace(exported, certified=False).to_html()):
+            findings.append("the page is not the one that this version makes of its receipt; check the JSON form")
+        return exported, findings
     assert shown is not None
     for name in ContestResult.__dataclass_fields__:
         if name not in ("time", "receipt", "certified") and getattr(shown, name) != getattr(signed, name):
-            found.append(f"{name} is another than the signed answer has")
+            findings.append(f"{name} is another than the signed answer has")
     if shown.certified and not signed.certified:
-        found.append("it is called certified, and the signed answer is not")
-    return shown, found
+        findings.append("it is called certified, and the signed answer is not")
+    return shown, findings
 
 
 def _signed_part(shown: ContestResult | None) -> Mapping[str, Any]:
@@ -377,13 +377,13 @@ def _signed_part(shown: ContestResult | None) -> Mapping[str, Any]:
 
 def _receipt_on(page: str) -> Receipt:
     """The receipt that a page holds."""
-    found = re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)
-    if found is None:
+    match = re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)
+    if match is None:
         raise InvalidParameter(
             "the page must contain a receipt, and it has none; verify the JSON form of the result instead"
         )
     try:
-        return Receipt.from_dict(json.loads(unescape(found[1])))
+        return Receipt.from_dict(json.loads(unescape(match[1])))
     except (ValueError, RecursionError):
         raise InvalidParameter(
             "the page must contain a receipt in JSON, and the text in its place is not JSON"
@@ -609,21 +609,21 @@ def _warnings(
     still = "Submissions are still taken for the final."
     if over or (board.rule != "open" and (questions == 0 or now is None)):
         return [f"Scores are not shown any more: there is no room left to show one. {still}"]
-    said = []
+    warnings = []
     most, planned = state.policy.failures, state.policy.most_questions()
     if failures is not None and most is not None and failures <= max(1, WARN_BELOW * most):
-        said.append(
+        warnings.append(
             f"{failures} of {most} failed claims are left. After that no score is shown. {still} Hold the final, or "
             "publish a baseline that first submissions can claim."
         )
     if questions is not None and planned is not None and questions <= max(1, WARN_BELOW * planned):
-        said.append(f"{questions} of {planned} scores are left to show. {still}")
+        warnings.append(f"{questions} of {planned} scores are left to show. {still}")
     if now is not None and then is not None and now > WARN_WIDER * then:
-        said.append(
+        warnings.append(
             f"A score is good to ±{number(now)} now, and was to ±{number(then)} at the beginning: what was shown costs "
             "later intervals. The final on reserved rows is as sharp as it was."
         )
-    return said
+    return warnings
 
 
 # --- The page of a result ---------------------------------------------------------------------------------------------
@@ -731,13 +731,13 @@ def _graph(result: ContestResult) -> str:
         for first, second in result.better
     )
     frame = f'<rect class="frame" x="{left}" y="{size}" width="{size * len(labels)}" height="{size * len(labels)}"/>'
-    said = "Lines and columns are in the order of the scores. A filled square says that the line is certainly better."
+    legend = "Lines and columns are in the order of the scores. A filled square says that the line is certainly better."
     title = "Who is certainly better than whom"
     picture = (
         f'<svg role="img" aria-label="{title}" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
         f"{frame}{names}{cells}</svg>"
     )
-    return f"{count}<p class=soft>{said}</p><div class=wide tabindex=0>{picture}</div>"
+    return f"{count}<p class=soft>{legend}</p><div class=wide tabindex=0>{picture}</div>"
 
 
 def _cell(x: int, y: int, size: int, first: str, second: str) -> str:

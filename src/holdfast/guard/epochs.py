@@ -190,10 +190,10 @@ def mended(store: Store, ledger: Ledger) -> tuple[Ledger, ...]:
     """All epochs, found by the links of the later ones: the one before may not say yet that it has a next one."""
     state = ledger.look(GuardState.of)
     first = ledger.dataset if state.epoch is None else state.epoch.first
-    found = tuple(store.ledger(name) for name in epochs_of(store, first).values())
-    for one, following in pairwise(found):
+    ledgers_found = tuple(store.ledger(name) for name in epochs_of(store, first).values())
+    for one, following in pairwise(ledgers_found):
         _announce(one, following)
-    return found
+    return ledgers_found
 
 
 def _extended_before(store: Store, known: Sequence[Ledger], state: GuardState, name: str) -> Ledger:

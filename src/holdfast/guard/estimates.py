@@ -117,13 +117,13 @@ class Estimate:
         The guess passes if the rows give a value in [0.78, 0.84]. If it only just fails, later intervals are 32% wider,
         a final's 123%; if it is further off, they are wider still.
         """
-        said = []
+        sentences = []
         if self.passes_within is not None:
             low, high = self.passes_within
-            said.append(f"The guess passes if the rows give a value in [{low:.4g}, {high:.4g}].")
+            sentences.append(f"The guess passes if the rows give a value in [{low:.4g}, {high:.4g}].")
         price = self.failure_price
         wider = "" if price is None else wider_words(price.questions, price.final)
-        return said + (
+        return sentences + (
             [f"If it only just fails, later intervals are {wider}; if it is further off, they are wider still."]
             if wider
             else []
@@ -143,16 +143,16 @@ class Estimate:
         """
         if self.test is None:
             return []
-        said = [
+        sentences = [
             f"It rejects where its own p-value is at most {self.test['level']:.2g}; the smallest that it can give is "
             f"about {self.test['least_p_value']:.2g}."
         ]
-        said += [] if self.test["can_reject"] else ["No rows could make it reject."]
+        sentences += [] if self.test["can_reject"] else ["No rows could make it reject."]
         if self.test["proved"] != "exact":
-            said.append(f"Its own level is {self.test['proved']}, so the answer will not be certified.")
+            sentences.append(f"Its own level is {self.test['proved']}, so the answer will not be certified.")
         elif not self.test["certified"]:
-            said.append("After what happened to this guard no answer of it is certified.")
-        return said + [f"{one[:1].upper()}{one[1:]}." for one in self.test["advice"]]
+            sentences.append("After what happened to this guard no answer of it is certified.")
+        return sentences + [f"{one[:1].upper()}{one[1:]}." for one in self.test["advice"]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data: numbers, texts, lists and mappings."""
@@ -298,7 +298,7 @@ def next_widths(
     0.032
     """
     condition = to_json(tree.IsNull(tree.Name(schema.columns[0].name)))
-    found = {}
+    widths = {}
     for kind in next_kinds(policy.kinds if kinds is None else kinds, policy.answers):
         try:
             question = Question.from_dict({"kind": kind, "expression": condition, **_NEXT[kind]})
@@ -307,8 +307,8 @@ def next_widths(
         except HoldfastError:  # nothing is left, or the policy names no cost: then there is nothing to say
             continue
         if width is not None:
-            found[kind] = width
-    return found
+            widths[kind] = width
+    return widths
 
 
 def private_width(policy: Policy, schema: Schema, n: int) -> float | None:
@@ -340,12 +340,12 @@ def narrowest_privacy(policy: Policy, schema: Schema, n: int) -> tuple[Policy, f
     if not isinstance(policy.privacy, PureDP) or not isinstance(policy.spend, PureDP):
         return None
     cap, spend = policy.privacy.epsilon, policy.spend.epsilon
-    found = []
+    narrower = []
     for power in range(1, 13):
         smaller = replace(policy, privacy=PureDP(cap / 2**power), spend=PureDP(spend / 2**power))
         width = private_width(smaller, schema, n)
-        found += [] if width is None else [(width, -power, smaller)]
-    return None if not found else (min(found)[2], min(found)[0])
+        narrower += [] if width is None else [(width, -power, smaller)]
+    return None if not narrower else (min(narrower)[2], min(narrower)[0])
 
 
 def final_advice(policy: Policy, schema: Schema, n: int) -> str:

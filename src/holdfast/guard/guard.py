@@ -121,13 +121,13 @@ class Guard:
         guard = cls(chain, samples[0], None if isinstance(ledger, Store) else store, store)
         for later in samples[1:]:
             known = epochs.ledgers(store, chain)
-            found = [one for one in known if one.dataset == store.name_of(later.fingerprint())]
-            if not found:
+            fitting = [one for one in known if one.dataset == store.name_of(later.fingerprint())]
+            if not fitting:
                 raise LedgerConflict(
                     "sample must be a list of data sets that are epochs of one guard, and one of them is not; "
                     "`extend` adds new rows as the next epoch"
                 )
-            guard._hold(found[0], later)
+            guard._hold(fitting[0], later)
         return guard
 
     @property
@@ -410,26 +410,28 @@ class Guard:
         >>> answer.columns, len(answer.rows), answer.cost
         (('member', 'avg(age)'), 2, PureDP(epsilon=0.05))
         """
-        made = self._compiled(statement, spend)
-        keys = batch_keys(key, len(made.questions))
-        return assemble(made, self.ask_all(made.questions, analyst=analyst, keys=keys) if made.questions else [])
+        compiled = self._compiled(statement, spend)
+        keys = batch_keys(key, len(compiled.questions))
+        return assemble(
+            compiled, self.ask_all(compiled.questions, analyst=analyst, keys=keys) if compiled.questions else []
+        )
 
     def explain(self, statement: str, *, analyst: str = DEFAULT_ANALYST, spend: Cost | None = None) -> SqlEstimate:
         """Return the total cost that an SQL statement would have, and how wide its intervals would be. Nothing is
         spent.
         """
-        made = self._compiled(statement, spend)
-        found = [self.estimate(question, analyst=analyst) for question in made.questions]
-        refused = [pair for pair in zip(made.questions, found, strict=True) if not pair[1].admitted]
+        compiled = self._compiled(statement, spend)
+        estimates = [self.estimate(question, analyst=analyst) for question in compiled.questions]
+        refused = [pair for pair in zip(compiled.questions, estimates, strict=True) if not pair[1].admitted]
         reason = refused[0][1].reason if refused else ""
-        if len(found) > 1 and refused:
+        if len(estimates) > 1 and refused:
             reason = f"{plain_words(refused[0][0])}: {reason}"
-        if not reason and made.questions:
+        if not reason and compiled.questions:
             try:  # whether they fit together; no row is read
-                pipeline.check(self._ledger, [Request(one, analyst) for one in made.questions], together=True)
+                pipeline.check(self._ledger, [Request(one, analyst) for one in compiled.questions], together=True)
             except (BudgetExhausted, QuestionRefused) as refusal:
                 reason = str(refusal)
-        return SqlEstimate(list(made.questions), found, not reason, reason, made.totals(found))
+        return SqlEstimate(list(compiled.questions), estimates, not reason, reason, compiled.totals(estimates))
 
     def _compiled(self, statement: str, spend: Cost | None) -> Statement:
         state = self._ledger.look(GuardState.of)

@@ -231,21 +231,21 @@ class GuardBudget:
 
     def _adjusted(self, place: int, p: float) -> float:
         """A p-value after the private part alone; kept, because a concentrated cap takes a second."""
-        found = self._p_values.get((place, p))  # looked up once: another thread may clear them meanwhile
-        if found is None:
+        adjusted = self._p_values.get((place, p))  # looked up once: another thread may clear them meanwhile
+        if adjusted is None:
             if len(self._p_values) >= 256:
                 self._p_values.clear()
-            found = self._p_values[place, p] = self._looking(place).adjusted(p)
-        return found
+            adjusted = self._p_values[place, p] = self._looking(place).adjusted(p)
+        return adjusted
 
     def _level(self, place: int, alpha: float) -> float:
         """The level after the private part alone; kept, as an adjusted p-value is."""
-        found = self._levels.get((place, alpha))
-        if found is None:
+        level = self._levels.get((place, alpha))
+        if level is None:
             if len(self._levels) >= 256:
                 self._levels.clear()
-            found = self._levels[place, alpha] = self._looking(place).level(alpha).value
-        return found
+            level = self._levels[place, alpha] = self._looking(place).level(alpha).value
+        return level
 
     def _after_privacy(self, log_share: float, place: int) -> float:
         """The share corrected for a private interaction under the cap, rounded down to a grid first."""

@@ -244,19 +244,19 @@ class Scores:
         state = self._ledger.look(GuardState.of)
         policy = state.policy
         wanted = policy.board(board)
-        found = [
+        rows = [
             replace(place, certified=place.certified and not state.doubt(place.sequence))
             for place in self.submissions(wanted.name)
         ]
-        shown = [place for place in found if place.value is not None]
+        shown = [place for place in rows if place.value is not None]
         placed = shown if every else best_each(shown, wanted.rising)
         ranked = (
             listed_by_score(placed, wanted.rising, most)
             if wanted.rule == "open"
             else ranks(placed, wanted.rising, most)
         )
-        rest = [place for place in found if place.value is None][: most - len(ranked)] if every else []
-        return Leaderboard(wanted, policy.confidence, (*ranked, *rest), len(found))
+        rest = [place for place in rows if place.value is None][: most - len(ranked)] if every else []
+        return Leaderboard(wanted, policy.confidence, (*ranked, *rest), len(rows))
 
     def submissions(self, board: str) -> list[Place]:
         """Return all submissions to a leaderboard in the order in which they were made, without ranks."""
@@ -282,11 +282,11 @@ def ranks(places: Sequence[Place], rising: bool, most: int = MOST) -> tuple[Plac
     ends = [_better_side(place, rising) for place in places]  # negated where less is better: more is better now
     lows, highs = sorted(low for low, _ in ends), sorted(high for _, high in ends)
     many = len(places)
-    made = [
+    ranked = [
         replace(place, rank=(1 + many - bisect_right(lows, high), many - bisect_left(highs, low)))
         for place, (low, high) in zip(places, ends, strict=True)
     ]
-    listed = sorted(made, key=lambda one: (one.rank, -_score(one, rising), one.sequence))[:most]
+    listed = sorted(ranked, key=lambda one: (one.rank, -_score(one, rising), one.sequence))[:most]
     sides = [(place.sequence, *_better_side(place, rising)) for place in listed]
     return tuple(
         replace(

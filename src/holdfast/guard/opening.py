@@ -414,8 +414,8 @@ class _Search:
 
     def _states(self, kind: StateKind, name: str, seen: Mapping[str, tuple[int, Any]]) -> dict[str, StateRow]:
         """What other ledgers have stored since they were seen."""
-        found = self._store.states(kind, name, {other: sequence for other, (sequence, _) in seen.items()})
-        return {other: row for other, row in found.items() if other != self._name}
+        states = self._store.states(kind, name, {other: sequence for other, (sequence, _) in seen.items()})
+        return {other: row for other, row in states.items() if other != self._name}
 
     def _key_is_numbered(self) -> bool:
         key = self._sample.row_key

@@ -1038,8 +1038,8 @@ def _record_shared(transaction: Transaction, entry: Entry) -> None:
     left = [one for one in waiting if one[2] != paid[0]]
     transaction.put_account(SHARED, {"waiting": left})
     shared = {"dataset": entry.dataset, "sequence": entry.sequence, "hash": entry.hash}
-    kept = {name: body[name] for name in ("question", "digest", "cost", "accounts", "format", "answer", "message")}
-    recorded = kept | {"paid": paid[0], "shared": shared}
+    stored = {name: body[name] for name in ("question", "digest", "cost", "accounts", "format", "answer", "message")}
+    recorded = stored | {"paid": paid[0], "shared": shared}
     transaction.append("answered", recorded, analyst=entry.analyst, question=entry.question)
 
 

@@ -107,10 +107,10 @@ class GuardReplay:
 
     def _doubt(self, since: int) -> None:
         """Note the answers that were certified before it was found that another guard had the same rows."""
-        found = [number for number in self._certified if number >= since]
+        doubted = [number for number in self._certified if number >= since]
         what = "it was certified before it was found that another guard has some of the same rows: it is not any more"
-        self._notes += [(number, what) for number in found]
-        for number in found:
+        self._notes += [(number, what) for number in doubted]
+        for number in doubted:
             self._certified.remove(number)
 
     def notes(self) -> Iterator[tuple[int, str]]:

@@ -295,12 +295,12 @@ def _parsed(text: Any) -> exp.Select:
         raise _unreadable(text) from None
     _check_beginning(tokens)
     try:
-        found = [one for one in dialect.parser().parse(tokens, text) if one is not None]
+        statements = [one for one in dialect.parser().parse(tokens, text) if one is not None]
     except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError, KeyError):
         raise _unreadable(text) from None  # sqlglot raises all of these for texts that are no SQL
-    if len(found) != 1:
-        raise InvalidParameter(f"statement must be one select statement, got {len(found)}{_SPENT}")
-    statement = found[0]
+    if len(statements) != 1:
+        raise InvalidParameter(f"statement must be one select statement, got {len(statements)}{_SPENT}")
+    statement = statements[0]
     if isinstance(statement, (exp.Union, exp.Except, exp.Intersect)):
         raise _refused(
             "a statement with union, except or intersect is not answered", "one select statement for each part"
@@ -533,7 +533,7 @@ class _Compiler:
             raise _refused(
                 "a statement with rollup, cube or grouping sets is not answered", "one statement for each `group by`"
             )
-        found: list[str] = []
+        columns: list[str] = []
         items = [item for item in self._select.expressions if isinstance(item, exp.Alias)]
         aliases = {item.alias: item.this for item in items if item.alias not in self._schema}
         for one in group.expressions:
@@ -551,8 +551,8 @@ class _Compiler:
                     "a condition for each group, such as count(*) filter (where year(seen) = 2024) or avg(income) "
                     "filter (where age < 30), or a column with declared categories",
                 )
-            found.append(self._column(one))
-        return list(dict.fromkeys(found))
+            columns.append(self._column(one))
+        return list(dict.fromkeys(columns))
 
     def _column(self, column: exp.Column) -> str:
         name = column.name
@@ -594,9 +594,9 @@ class _Compiler:
             self._written[name] = _called(inner)
         # Averages first: a table of means has the counts of its groups, which then cost nothing more.
         order = sorted(named, key=lambda name: isinstance(named[name], exp.Count))
-        made = {name: self._output(name, named[name], by) for name in order}
+        outputs = {name: self._output(name, named[name], by) for name in order}
         for name in named:
-            yield made[name]
+            yield outputs[name]
 
     def _output(self, name: str, item: exp.Expr, by: list[str]) -> Output:
         from sqlglot import exp
@@ -668,8 +668,8 @@ class _Compiler:
             return _refused(
                 f"{called.lower()[:60]!r} is not one of avg, count, sum, median, quantile and corr", "one of these"
             )
-        found = [one.parent if isinstance(one.parent, exp.Filter) else one for one in item.find_all(exp.AggFunc)]
-        inside = list(dict.fromkeys(_alone(one, isinstance(item, exp.Div)) for one in found))
+        aggregates = [one.parent if isinstance(one.parent, exp.Filter) else one for one in item.find_all(exp.AggFunc)]
+        inside = list(dict.fromkeys(_alone(one, isinstance(item, exp.Div)) for one in aggregates))
         if isinstance(item, exp.Sub) and len(inside) > 1:
             inside.append("or the question `difference` for two groups")
         if inside:
@@ -840,8 +840,8 @@ class _Compiler:
                 "is always that number",
                 "`else 0` in the case, which makes its average a share of rows, or count(*) where ...",
             )
-        found = bounds_of(parsed, self._policy.columns)
-        if found is None:
+        ends = bounds_of(parsed, self._policy.columns)
+        if ends is None:
             declared = [name for name, one in (self._policy.columns or {}).items() if one.bounds is not None]
             can = f"{called} of {', '.join(declared[:6])}" if declared else "the average of a condition, avg(age < 40)"
             raise _refused(
@@ -849,7 +849,7 @@ class _Compiler:
                 "could change the answer by any amount",
                 f"clip({words[:60]}, LOW, HIGH), or {can}; owners declare ranges with Policy.columns",
             )
-        return found
+        return ends
 
     def _ask(self, kind: type[Question], **fields: Any) -> int:
         """The place of a question among those of the statement, asked once however often it is selected."""
@@ -889,15 +889,15 @@ class _Compiler:
             where = " and ".join(parts if where is None else [*parts, f"({where})"])
         if kind is Correlation:
             first, second = fields["first"], fields["second"]
-            said = f"avg({first}), avg({second}) and avg(({first}) * ({second}))"
+            alternative = f"avg({first}), avg({second}) and avg(({first}) * ({second}))"
         elif words is None:
-            said = f"count(*) where {where}"
+            alternative = f"count(*) where {where}"
         elif fields.get("q") is not None:
             part = "" if where is None else f"({where}) and "
-            said = f"count(*) where {part}({words}) <= NUMBER, for a number that you name"
+            alternative = f"count(*) where {part}({words}) <= NUMBER, for a number that you name"
         else:
-            said = self._part_of_all(words, where)
-        return said if self._groups is None else f"{said}, and so on for each group"
+            alternative = self._part_of_all(words, where)
+        return alternative if self._groups is None else f"{alternative}, and so on for each group"
 
     def _part_of_all(self, words: str, where: str | None) -> str:
         """The two means of all rows whose quotient is the mean of a part of them."""
@@ -928,14 +928,14 @@ class _Compiler:
                 f"databases disagree on the meaning of `is` in {_shown(node)!r}",
                 "brackets, such as (a = b) is null or a = (b is null)",
             )
-        made = node.copy()
-        for column in list(made.find_all(exp.Column)):
+        copied = node.copy()
+        for column in list(copied.find_all(exp.Column)):
             name = self._column(column)
             quoted = not WORD.match(name) or name.lower() in WORDS or bool(column.this.args.get("quoted"))
             column.set("table", None)
             column.set("this", exp.to_identifier(name, quoted=quoted))
         try:
-            words = row_words(made)
+            words = row_words(copied)
         except (ValueError, TypeError, AttributeError, KeyError, IndexError):
             raise _unreadable() from None
         self._read(words)
@@ -1000,8 +1000,8 @@ def assemble(made: Statement, answers: Sequence[GuardedAnswer]) -> SqlAnswer:
                 assert made.groups is not None
                 row[output.name] = made.groups.cells[at][output.at]
                 continue
-            found = _found(made, output, answers, label)
-            row[output.name], interval, rows_interval = found
+            cells = _found(made, output, answers, label)
+            row[output.name], interval, rows_interval = cells
             if interval is not None:
                 ends[output.name] = interval
             if rows_interval is not None:
@@ -1016,7 +1016,7 @@ def assemble(made: Statement, answers: Sequence[GuardedAnswer]) -> SqlAnswer:
         places.sort(key=lambda place: rows[place][name] is None)  # groups that are not reported come last either way
     places = places[: made.limit]
     columns = tuple(output.name for output in made.outputs)
-    shown, ends_shown, about_shown = ([found[i] for i in places] for found in (rows, intervals, about))
+    shown, ends_shown, about_shown = ([cells[i] for i in places] for cells in (rows, intervals, about))
     return SqlAnswer(columns, shown, ends_shown, about_shown, answers, made.note)
 
 
@@ -1063,9 +1063,9 @@ def cell_words(value: Any, interval: Any = None, about: Any = None) -> str:
         return "too few rows"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    said = f"{value:.6g}"
+    text = f"{value:.6g}"
     if interval is not None and interval[0] != interval[1]:
-        said += f" [{interval[0]:.6g}, {interval[1]:.6g}]"
+        text += f" [{interval[0]:.6g}, {interval[1]:.6g}]"
     if about is not None and about[0] != about[1]:
-        said += f" (rows {about[0]:.6g} to {about[1]:.6g})"
-    return said
+        text += f" (rows {about[0]:.6g} to {about[1]:.6g})"
+    return text

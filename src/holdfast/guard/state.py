@@ -139,12 +139,12 @@ class Account:
     def fresh(cls, policy: Policy, analyst: str | None = None) -> Account:
         """Return an account that nothing was asked on; a holdout's whole run is charged to the whole from the start."""
         unit = None if policy.privacy is None or policy.accounting == "filter" else type(policy.privacy)(0.0)  # type: ignore[call-arg]
-        kept = policy.filter(analyst)
+        account_filter = policy.filter(analyst)
         if analyst is None and policy.holdout_spend is not None:
             unit = None if unit is None else _plus(unit, policy.holdout_spend)
-            if kept is not None:
-                kept.spend(policy.holdout_spend)
-        return cls(Progress(), kept, unit)
+            if account_filter is not None:
+                account_filter.spend(policy.holdout_spend)
+        return cls(Progress(), account_filter, unit)
 
     def charge(self, cost: Cost | None, most: int | None, who: str, *, counts: bool = True) -> Account:
         """Let one more question in, or raise `BudgetExhausted`; this account is left as it was.
@@ -153,16 +153,16 @@ class Account:
         """
         if counts and most is not None and self.progress.admitted >= most:
             raise BudgetExhausted(f"{who} may ask {most} questions, and all of them have been asked")
-        kept, spent = self.filter, self.spent
-        if cost is not None and kept is not None:
-            kept = kept.copy()
+        account_filter, spent = self.filter, self.spent
+        if cost is not None and account_filter is not None:
+            account_filter = account_filter.copy()
             try:
-                kept.spend(cost)
+                account_filter.spend(cost)
             except BudgetExhausted as error:
                 raise BudgetExhausted(f"{who}: {error}") from None
         if cost is not None and spent is not None:
             spent = _plus(spent, cost)
-        return Account(self.progress.admit() if counts else self.progress, kept, spent)
+        return Account(self.progress.admit() if counts else self.progress, account_filter, spent)
 
     def settle(self, budget: ErrorBudget, message: Message | None, asked: int = 1, extra: float = 0.0) -> Account:
         """Count one answer."""
@@ -193,9 +193,9 @@ class Account:
 
     def to_text(self) -> str:
         """`to_dict()` as canonical JSON: what the ledger stores and hashes."""
-        kept = "null" if self.filter is None else self.filter.to_text()
+        filter_text = "null" if self.filter is None else self.filter.to_text()
         spent = "null" if self.spent is None else to_canonical_json(self.spent.to_dict())
-        return f'{{"filter":{kept},"progress":{self.progress.to_text()},"spent":{spent}}}'
+        return f'{{"filter":{filter_text},"progress":{self.progress.to_text()},"spent":{spent}}}'
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Account:

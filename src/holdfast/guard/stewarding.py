@@ -57,22 +57,22 @@ def override_in(transaction: Transaction, policy: Policy, reason: str) -> None:
             "the holdout has begun"
         )
     check_declared(policy.columns, standing.schema)
-    kept = {board.name: board for board in policy.boards or ()}
+    boards = {board.name: board for board in policy.boards or ()}
     before = {board.name: board for board in standing.policy.boards or ()}
-    grouped = [board.name for board in kept.values() if board.groups is not None and board.name not in before]
+    grouped = [board.name for board in boards.values() if board.groups is not None and board.name not in before]
     if grouped:
         raise InvalidParameter(
             f"boards with groups, such as {grouped[0]!r}, cannot be added later: they must be in the policy with "
             "which a guard is opened"
         )
-    if any(kept.get(board.name) != board for board in standing.policy.boards or ()):
+    if any(boards.get(board.name) != board for board in standing.policy.boards or ()):
         raise InvalidParameter(
             "policy must have all earlier boards with unchanged settings, because the scores that they showed are "
             "accounted for by these settings"
         )
-    if len(kept) > len(standing.policy.boards or ()):
+    if len(boards) > len(standing.policy.boards or ()):
         policy.require_contest()
-    for board in kept.values():
+    for board in boards.values():
         board.check_schema(standing.schema)
         if board not in (standing.policy.boards or ()) and board.lacks_positive(standing.schema):
             raise InvalidParameter(
@@ -192,15 +192,15 @@ def describe(ledger: Ledger, analyst: str | None = None) -> dict[str, Any]:
 
 def list_all(store: Store) -> list[dict[str, Any]]:
     """What `describe` says of every guard of a store; of one whose ledger is damaged, its name and what is wrong."""
-    found = []
+    described = []
     for dataset in store.datasets():
         try:
             ledger = store.ledger(dataset)
             if ledger.head().sequence:  # no guard was opened there
-                found.append(describe(ledger))
+                described.append(describe(ledger))
         except (LedgerConflict, InvalidParameter) as error:
-            found.append(damaged(dataset, str(error)))
-    return found
+            described.append(damaged(dataset, str(error)))
+    return described
 
 
 def damaged(dataset: str, problem: str) -> dict[str, Any]:

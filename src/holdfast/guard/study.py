@@ -146,7 +146,7 @@ class Study:
         lines = plain.get("questions")
         if not isinstance(lines, (list, tuple)) or not 0 < len(lines) <= _MOST_LINES:
             raise InvalidParameter(f"questions must be a list of 1 to {_MOST_LINES} questions")
-        made = cls(
+        study = cls(
             arguments.whole("n", rows, at_least=2, at_most=10**12),
             tuple(_intended(line, at, known) for at, line in enumerate(lines, start=1)),
             known,
@@ -155,11 +155,11 @@ class Study:
             arguments.whole("failures", plain.get("failures", 0), at_least=0),
             _cap(plain.get("privacy")),
         )
-        if made.count > _MOST_QUESTIONS:
+        if study.count > _MOST_QUESTIONS:
             raise InvalidParameter(
-                f"questions must be at most {_MOST_QUESTIONS:,}, with repetitions, got {made.count:,}"
+                f"questions must be at most {_MOST_QUESTIONS:,}, with repetitions, got {study.count:,}"
             )
-        return made
+        return study
 
     @classmethod
     def read(cls, path: Path | str) -> Study:
@@ -407,10 +407,10 @@ def _means(study: Study, near: Policy | None = None) -> StudyPlan:
     asked = [one.noisy or one.guessed for one in study.questions]
     plan = _planned("planned means", study, policy, asked)
     mu = answers_of(policy, study.n).mu
-    said = f"all answers together cost mu {mu:.3g} (Gaussian differential privacy)"
+    sentence = f"all answers together cost mu {mu:.3g} (Gaussian differential privacy)"
     if isinstance(study.privacy, GDP) and mu < 0.999 * study.privacy.mu:
-        said += f", less than the cap of {study.privacy.mu:g}: spending more would only widen the intervals"
-    return replace(plan, remarks=(said,))
+        sentence += f", less than the cap of {study.privacy.mu:g}: spending more would only widen the intervals"
+    return replace(plan, remarks=(sentence,))
 
 
 def _about_means(study: Study) -> float:
@@ -459,10 +459,10 @@ def _mixed(study: Study, near: Policy | None = None) -> StudyPlan:
         best = min([best, _narrowest(at, sides)], key=lambda plan: plan.score) if sides else best
     cap = _epsilon(best)
     last = _ALL_PRIVATE if all_private else _NO_FINAL
-    said = [f"every interval pays for the whole cap of epsilon {cap:g} from the first question on", last]
+    sentences = [f"every interval pays for the whole cap of epsilon {cap:g} from the first question on", last]
     if cap < 0.99 * most < math.inf:
-        said.append(f"less than the cap of {most:g} is planned: spending more would only widen the intervals")
-    return replace(best, remarks=tuple(said))
+        sentences.append(f"less than the cap of {most:g} is planned: spending more would only widen the intervals")
+    return replace(best, remarks=tuple(sentences))
 
 
 def _narrowest(at: Callable[[float], StudyPlan], epsilons: Sequence[float]) -> StudyPlan:

@@ -242,12 +242,12 @@ def _holds(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
     A view may show other ones from the same file, and so may a column that is computed whenever it is read.
     """
     *above, name = table.split(".")
-    found = connection.execute(
+    rows = connection.execute(
         "select 1 from duckdb_tables() where database_name = ? and lower(schema_name) = lower(?) "
         "and lower(table_name) = lower(?) and not contains(lower(sql), 'generated always')",
         [_SOURCE, above[-1] if above else "main", name],
     )
-    return bool(found.fetchall())
+    return bool(rows.fetchall())
 
 
 def _added(digests: Any) -> int:

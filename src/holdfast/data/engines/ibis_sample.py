@@ -96,13 +96,13 @@ class IbisSample(Sample):
         link = _Link(lambda: _connected(address))
         *database, name = table.split(".")
         try:
-            found = link.run(lambda backend: backend.table(name, database=tuple(database) or None))
+            stored_table = link.run(lambda backend: backend.table(name, database=tuple(database) or None))
         except SampleUnavailable:
             link.close()
             raise SampleUnavailable(
                 f"the database at this address cannot be reached, or it has no table {table} that this user may see"
             ) from None
-        return cls._opened(link, found, declared, row_key, table)
+        return cls._opened(link, stored_table, declared, row_key, table)
 
     @classmethod
     def of_table(cls, table: Any, declared: Declared = None, row_key: str | None = None) -> Self:
@@ -172,8 +172,8 @@ class IbisSample(Sample):
             n, added = 0, [0] * digests
             for part in self._link.parts(statement):
                 n += len(part[0])
-                found = [_array(values, "integer") for values in part[len(columns) :]]
-                added = [one + (pc.sum(these).as_py() or 0) for one, these in zip(added, found, strict=True)]
+                hashes = [_array(values, "integer") for values in part[len(columns) :]]
+                added = [one + (pc.sum(these).as_py() or 0) for one, these in zip(added, hashes, strict=True)]
                 kinds = [self.schema[name] for name in columns]
                 yield {c.name: held(c, _array(values, c.kind)) for c, values in zip(kinds, part, strict=False)}
             self._watch.check_rows(columns, n, added)
@@ -325,9 +325,9 @@ def _is_stored(backend: Any, table: Any) -> bool:
     for name in ["temp", *(name for name in places if name != "temp")]:  # the order in which SQLite looks for a name
         if wanted is None or name.lower() == wanted.lower():
             of = "select type, sql from {}.sqlite_master where lower(name) = lower(?) and type in ('table', 'view')"
-            made = backend.con.execute(of.format(_quoted(name)), [node.name]).fetchall()
-            if made:
-                ((kind, sql),) = made
+            rows = backend.con.execute(of.format(_quoted(name)), [node.name]).fetchall()
+            if rows:
+                ((kind, sql),) = rows
                 return bool(kind == "table" and not str(sql).lower().startswith("create virtual") and places.get(name))
     return False
 
@@ -393,25 +393,25 @@ def _compiled(backend: Any, table: Any) -> str:
 
 def _fetched(backend: Any, statement: str, size: int) -> Iterator[list[Sequence[Any]]]:
     """Rows of a statement as the drivers behind Ibis give them: a cursor, a result, an iterator."""
-    found = backend.raw_sql(statement)
-    if not hasattr(found, "fetchmany"):
+    cursor = backend.raw_sql(statement)
+    if not hasattr(cursor, "fetchmany"):
         rows = (
-            found.result_rows
-            if hasattr(found, "result_rows")
-            else found.collect()
-            if hasattr(found, "collect")
-            else found
+            cursor.result_rows
+            if hasattr(cursor, "result_rows")
+            else cursor.collect()
+            if hasattr(cursor, "collect")
+            else cursor
         )
         yield [tuple(row) for row in rows]
         return
     try:
-        while rows := found.fetchmany(size) if size else found.fetchall():
+        while rows := cursor.fetchmany(size) if size else cursor.fetchall():
             yield list(rows)
             if not size:
                 return
     finally:
         if backend.name != "duckdb":  # whose cursor is the connection
-            found.close()
+            cursor.close()
 
 
 def _array(values: Any, kind: Kind) -> pa.Array:
@@ -467,11 +467,11 @@ def _digest(dialect: str, link: _Link) -> Callable[[Any], Any] | None:
     for way in (by_hash, by_text):
         try:
             texts = [ibis.literal(text).name("s").as_table() for text in ("a", "b", "b")]
-            found = [
+            parts = [
                 link.rows(str(ibis.to_sql(text.select(v=way(text.s)), dialect=dialect, pretty=False)))[0][0]
                 for text in texts
             ]
-            if found[0] != found[1] == found[2]:
+            if parts[0] != parts[1] == parts[2]:
                 return way
         except Exception:
             continue
@@ -517,8 +517,8 @@ def _check_values(link: _Link, statements: Statements) -> None:
     if not names:
         return
     listed = ", ".join(f"sum({test})" for test in tests)
-    (found,) = link.rows(f"select {listed} from {statements.name}")
-    for name, wrong in zip(names, found, strict=True):
+    (counts,) = link.rows(f"select {listed} from {statements.name}")
+    for name, wrong in zip(names, counts, strict=True):
         if wrong:
             raise SampleUnavailable(
                 f"column {name!r} must have values of its declared type in every row, and some rows have other values "

@@ -94,14 +94,14 @@ def _add(cells: list[int], plan: Plan, cell: NDArray[Any] | None, columns: Any, 
         total = weights.sum() if weights is not None else rows if counted is None else np.count_nonzero(counted)
         cells[0] += int(total)
         return
-    found = np.bincount(cell if counted is None else cell[counted], weights, minlength=plan.cells)
-    for place in np.flatnonzero(found).tolist():
-        cells[place] += int(found[place])
+    sums = np.bincount(cell if counted is None else cell[counted], weights, minlength=plan.cells)
+    for place in np.flatnonzero(sums).tolist():
+        cells[place] += int(sums[place])
 
 
 def _true(expression: Expression, columns: Any, rows: int) -> NDArray[np.bool_]:
-    found = numpy_columns.evaluate(expression, columns, rows)
-    return found.array if found.null is None else found.array & ~found.null
+    evaluated = numpy_columns.evaluate(expression, columns, rows)
+    return evaluated.array if evaluated.null is None else evaluated.array & ~evaluated.null
 
 
 def _numbers(expression: Expression, columns: Any, rows: int) -> NDArray[Any]:

@@ -310,8 +310,8 @@ def _whole_again(frame: pl.LazyFrame, declared: Declared) -> pl.LazyFrame:
         if column.kind == "integer"
     }
     doubles = [name for name, type_ in frame.collect_schema().items() if type_ == pl.Float64 and name in wanted]
-    found = frame.select([pl.col(name).fill_nan(None) for name in doubles]).collect()
-    whole = [name for name in doubles if ((found[name] % 1 == 0) & (found[name].abs() < 2**53)).all()]
+    doubles_frame = frame.select([pl.col(name).fill_nan(None) for name in doubles]).collect()
+    whole = [name for name in doubles if ((doubles_frame[name] % 1 == 0) & (doubles_frame[name].abs() < 2**53)).all()]
     return frame.with_columns([pl.col(name).fill_nan(None).cast(pl.Int64) for name in whole])
 
 

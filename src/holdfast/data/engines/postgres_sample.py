@@ -134,18 +134,18 @@ class PostgresSample(Sample):
             raise InvalidParameter("table must be the name of the table with the rows")
         link = _Link(url, arguments.real("timeout", timeout, at_least=0.001, at_most=86_400))
         try:
-            found = link.run(lambda connection: _Table.find(connection, table))
-            types = {name: column.type for name, column in found.columns.items()}
+            stored_table = link.run(lambda connection: _Table.find(connection, table))
+            types = {name: column.type for name, column in stored_table.columns.items()}
             schema = settled({name: kind_of(_TYPES.get(type_)) for name, type_ in types.items()}, declared, types)
 
             def looked_at(connection: Any) -> tuple[tuple[int, str], Memory | None]:
-                found.check(connection, schema)
-                versions = found.versions(connection, schema)
-                return versions, found.memory(connection, schema, versions, declared)
+                stored_table.check(connection, schema)
+                versions = stored_table.versions(connection, schema)
+                return versions, stored_table.memory(connection, schema, versions, declared)
 
             versions, memory = link.run(looked_at)
             known = memory.recall() if memory is not None else None
-            return cls(link, found, schema, versions, row_key, memory, known)
+            return cls(link, stored_table, schema, versions, row_key, memory, known)
         except BaseException:
             link.close()
             raise

@@ -428,8 +428,8 @@ def _row(dialect: str, values: Mapping[str, Any]) -> str:
 
 def _can_write(dialect: str, value: float, run: Run) -> bool:
     try:
-        (found,) = run(_row(dialect, {"x": _literal(value, "float64")}))
-        return python_rows.read(found[0], "number") is None and found[0] is not None
+        (row,) = run(_row(dialect, {"x": _literal(value, "float64")}))
+        return python_rows.read(row[0], "number") is None and row[0] is not None
     except Exception:
         return False
 
@@ -522,8 +522,8 @@ def _handed(value: Any, raw: RawType) -> python_rows.Value:
         return int((value.replace(tzinfo=None) - datetime(1970, 1, 1)) // timedelta(microseconds=1))
     if raw == "date":
         return int((value - date(1970, 1, 1)).days)
-    kept: python_rows.Value = float(value) if raw == "decimal" else value
-    return kept
+    handed: python_rows.Value = float(value) if raw == "decimal" else value
+    return handed
 
 
 def _refused(dialect: str, what: str, shown_by: str = "") -> InvalidParameter:

@@ -129,12 +129,12 @@ class SparkSample(Sample):
         with _reading(watched):
             if files is not None and known is None:
                 check_texts(files, schema)
-            kept = frame.select([f"`{name}`" for name in used])
-            n = known.n if known is not None else int(kept.count())
+            selected = frame.select([f"`{name}`" for name in used])
+            n = known.n if known is not None else int(selected.count())
         view = f"holdfast_rows_{token_hex(8)}"
         digest = _digest if watched is None else None
         statements = Statements("pyspark", schema, used, view, digest=digest)
-        sample = cls(kept, statements, n, row_key, paths, watched, memory, known)
+        sample = cls(selected, statements, n, row_key, paths, watched, memory, known)
         sample._watch.begin(sample._run)
         return sample
 
@@ -162,8 +162,8 @@ class SparkSample(Sample):
         if not self._paths:
             return self._frame
         again = _read(self._frame.sparkSession, self._paths, self._files)
-        found = {name: type_ for name, type_ in again.dtypes if name in self.schema}
-        if found != dict(self._frame.dtypes):
+        types = {name: type_ for name, type_ in again.dtypes if name in self.schema}
+        if types != dict(self._frame.dtypes):
             raise SampleUnavailable(CHANGED)
         return again.select([f"`{name}`" for name in self._statements.types])
 
@@ -241,12 +241,12 @@ def _contents(plain: dict[str, Any], parts: Any) -> Any:
     for part in parts:
         batch = fingerprint.batch(schema, schema.names, part)
         content, columns = content + Content.of(schema, batch), added(columns, summaries(schema, batch))
-    found = {
+    contents = {
         "sums": content.sums,
         "n": content.n,
         "columns": {name: summary.to_dict() for name, summary in columns.items()},
     }
-    yield pa.record_batch({"part": [json.dumps(found)]})
+    yield pa.record_batch({"part": [json.dumps(contents)]})
 
 
 def _totals(

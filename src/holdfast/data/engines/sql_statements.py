@@ -228,17 +228,17 @@ def bundles(work: Sequence[Pass], at_once: int, sets: bool = True, groupings: in
 
     `groupings` is how many of them a statement may have at most, where there is a limit.
     """
-    kept: list[Pass] = []
+    bundle: list[Pass] = []
     for one in work:
         if one.cell is None or not sets:
             yield [one]
             continue
-        if kept and (sum(len(each.plans) for each in [*kept, one]) > at_once or len(kept) == groupings):
-            yield kept
-            kept = []
-        kept.append(one)
-    if kept:
-        yield kept
+        if bundle and (sum(len(each.plans) for each in [*bundle, one]) > at_once or len(bundle) == groupings):
+            yield bundle
+            bundle = []
+        bundle.append(one)
+    if bundle:
+        yield bundle
 
 
 def gather(sums: Sums, some: Bundle, found: Iterable[Sequence[Any]], n: int) -> list[int]:

@@ -604,13 +604,13 @@ class _Checker:
             raise InvalidParameter("expression must have at least one `when ... then ...` in `case`")
         conditions = [self._wants("boolean", condition, "when") for condition, _ in branches]
         results = [self.facts_of(result) for _, result in branches] + [self.facts_of(otherwise)]
-        found = {result.kind for result in results} - {None}
-        if len(found) != 1:
-            shown = "nothing but null" if not found else " and ".join(sorted(str(kind) for kind in found))
+        kinds = {result.kind for result in results} - {None}
+        if len(kinds) != 1:
+            shown = "nothing but null" if not kinds else " and ".join(sorted(str(kind) for kind in kinds))
             raise InvalidParameter(
                 f"expression must have results of the same kind in all branches of `case`, got {shown}"
             )
-        joined = self._joined(found.pop(), conditions + results, _any_size(results))  # type: ignore[arg-type]
+        joined = self._joined(kinds.pop(), conditions + results, _any_size(results))  # type: ignore[arg-type]
         return Facts(joined.kind, any(r.nullable for r in results), joined.size, joined.copies, joined.depth)
 
     def _call(self, name: str, arguments: tuple[tree.Node, ...], node: tree.Node) -> Facts:
@@ -815,11 +815,11 @@ def _can_be_null(node: tree.Node, facts: Mapping[tree.Node, Facts], present: fro
         return False
     match node:
         case tree.And(operands):
-            kept = present.union(*(_present_where_true(part) for part in operands if _is_present(part)))
-            return any(_can_be_null(part, facts, kept) for part in operands)
+            known_present = present.union(*(_present_where_true(part) for part in operands if _is_present(part)))
+            return any(_can_be_null(part, facts, known_present) for part in operands)
         case tree.Or(operands):
-            kept = present.union(part.operand for part in operands if isinstance(part, tree.IsNull))
-            return any(_can_be_null(part, facts, kept) for part in operands)
+            known_present = present.union(part.operand for part in operands if isinstance(part, tree.IsNull))
+            return any(_can_be_null(part, facts, known_present) for part in operands)
         case tree.Case(branches, otherwise):
             for condition, result in branches:
                 if _can_be_null(result, facts, present | _present_where_true(condition)):

@@ -236,9 +236,9 @@ class _Compiler:
                     return first.sqrt()
                 return ibis.cases((first >= self.number(0.0), first), else_=ibis.null("float64")).sqrt()
             case "least" | "greatest":
-                found = ibis.least(*parts) if name == "least" else ibis.greatest(*parts)
+                extreme = ibis.least(*parts) if name == "least" else ibis.greatest(*parts)
                 nulls = [p.isnull() for p, a in zip(parts, arguments, strict=True) if self.facts[a].nullable]
-                return ibis.cases((reduce(or_, nulls), ibis.null("float64")), else_=found) if nulls else found
+                return ibis.cases((reduce(or_, nulls), ibis.null("float64")), else_=extreme) if nulls else extreme
             case "clip":
                 _, low, high = parts
                 if name not in self.others and not self.facts[arguments[0]].nullable:
@@ -329,10 +329,10 @@ def exact_number(value: float) -> Any:
     whole, exponent = int(math.ldexp(mantissa, 53)), exponent - 53
     while whole and whole % 2 == 0 and exponent < 0:
         whole, exponent = whole // 2, exponent + 1
-    found = ibis.literal(whole, type="int64").cast("float64")
+    exact = ibis.literal(whole, type="int64").cast("float64")
     while value and exponent:
         step = min(abs(exponent), 62)
         power = ibis.literal(1 << step, type="int64").cast("float64")
-        found = found * power if exponent > 0 else found / power
+        exact = exact * power if exponent > 0 else exact / power
         exponent += -step if exponent > 0 else step
-    return found
+    return exact

@@ -190,8 +190,8 @@ _CLOCK: dict[str, tuple[int, int | None]] = {
 
 def _clock(node: tree.Node, name: str) -> tree.Node:
     unit, above = _CLOCK[name]
-    found = _whole_over(_of_day(node), unit)
-    return found if above is None else _minus(found, _times(above // unit, _whole_over(_of_day(node), above)))
+    ticks = _whole_over(_of_day(node), unit)
+    return ticks if above is None else _minus(ticks, _times(above // unit, _whole_over(_of_day(node), above)))
 
 
 # --- Numbers ----------------------------------------------------------------------------------------------------------
@@ -204,9 +204,9 @@ def remainder(left: tree.Node, right: tree.Node) -> tree.Node:
     """
     quotient = tree.Arithmetic("/", left, right)
     whole = _where(_at_least(quotient, 0), _floor(quotient), tree.Call("ceil", (quotient,)))
-    found = _minus(left, tree.Arithmetic("*", right, whole))
+    difference = _minus(left, tree.Arithmetic("*", right, whole))
     small = tuple(tree.Between(part, _n(-WHOLE), _n(WHOLE)) for part in (left, right))
-    return _where(tree.And(small), found, tree.Null())
+    return _where(tree.And(small), difference, tree.Null())
 
 
 def rounded(operand: tree.Node, digits: int) -> tree.Node:
@@ -218,8 +218,8 @@ def rounded(operand: tree.Node, digits: int) -> tree.Node:
     down, up = _floor(scaled), tree.Call("ceil", (scaled,))
     above = _where(_at_least(_minus(scaled, down), 0.5), _plus(down, _n(1)), down)
     below = _where(_at_least(_minus(up, scaled), 0.5), _minus(up, _n(1)), up)
-    found = _where(_at_least(scaled, 0), above, below)
-    return _over(found, 10.0**digits) if digits else found
+    nearest = _where(_at_least(scaled, 0), above, below)
+    return _over(nearest, 10.0**digits) if digits else nearest
 
 
 ROOTS = 10
@@ -247,8 +247,8 @@ def logarithm(operand: tree.Node, name: str) -> tree.Node:
     series: tree.Node = _n(1 / (2 * LOG_TERMS - 1))
     for term in range(LOG_TERMS - 1, 0, -1):
         series = _plus(_n(1 / (2 * term - 1)), tree.Arithmetic("*", square, series))
-    found = tree.Arithmetic("*", _times(2.0 ** (ROOTS + 1) * LOG_SCALE[name], ratio), series)
-    steps = _floor(_plus(_times(LOG_GRID, tree.Call("clip", (found, _n(-128), _n(128)))), _n(0.5)))
+    value = tree.Arithmetic("*", _times(2.0 ** (ROOTS + 1) * LOG_SCALE[name], ratio), series)
+    steps = _floor(_plus(_times(LOG_GRID, tree.Call("clip", (value, _n(-128), _n(128)))), _n(0.5)))
     return _where(positive, _times(1 / LOG_GRID, steps), tree.Null())
 
 
@@ -274,8 +274,8 @@ def _from_text_to_date(text: tree.Node) -> tree.Node:
 
     def number(start: int, length: int) -> tree.Node:
         # Where it is no number the test fails; here it is one, and small, so that what follows is short.
-        found = tree.Call("coalesce", (tree.Call("number", (part(start, length),)), _n(1)))
-        return tree.Call("clip", (found, _n(0), _n(9_999)))
+        parsed = tree.Call("coalesce", (tree.Call("number", (part(start, length),)), _n(1)))
+        return tree.Call("clip", (parsed, _n(0), _n(9_999)))
 
     whole_century = tree.Comparison("=", part(3, 2), tree.Text("00"))
     leap = tree.In(_where(whole_century, part(1, 2), part(3, 2)), _FOURTHS)
@@ -297,9 +297,9 @@ def _from_text_to_date(text: tree.Node) -> tree.Node:
     month = _where(late, _plus(number(6, 2), _n(9)), _minus(number(6, 2), _n(3)))
     leaps = _minus(_whole_over(year, 400), _whole_over(year, 100))
     before = _plus(_whole_over(_times(1_461, year), 4), leaps)
-    found = _plus(_plus(before, _whole_over(_plus(_times(153, month), _n(2)), 5)), _minus(number(9, 2), _n(719_469)))
+    days = _plus(_plus(before, _whole_over(_plus(_times(153, month), _n(2)), 5)), _minus(number(9, 2), _n(719_469)))
     # The clip changes nothing; it tells the checker how large a date can be.
-    clipped = tree.Call("clip", (_floor(found), _n(FIRST_DAY), _n(LAST_DAY)))
+    clipped = tree.Call("clip", (_floor(days), _n(FIRST_DAY), _n(LAST_DAY)))
     return tree.Retyped(_where(there, clipped, tree.Null()), "date")
 
 

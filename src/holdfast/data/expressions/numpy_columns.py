@@ -124,9 +124,9 @@ def evaluate(expression: Expression, columns: Mapping[str, Values], n: int) -> V
     >>> found.array[:2], found.null
     (array([False,  True]), array([False, False,  True]))
     """
-    found = _Evaluator(expression, columns).of(expression.node)
-    array = np.broadcast_to(found.array, (n,))
-    return Values(array, None if found.null is None else np.broadcast_to(found.null, (n,)))
+    evaluated = _Evaluator(expression, columns).of(expression.node)
+    array = np.broadcast_to(evaluated.array, (n,))
+    return Values(array, None if evaluated.null is None else np.broadcast_to(evaluated.null, (n,)))
 
 
 class _Evaluator:
@@ -181,8 +181,8 @@ class _Evaluator:
                 inner = self.of(operand)
                 distinct, places = np.unique(inner.array, return_inverse=True)
                 drawn = np.array([in_bucket(value, salt, below) for value in distinct.tolist()], dtype=np.bool_)
-                found = drawn[places.ravel()] if distinct.size else np.zeros(0, np.bool_)
-                return Values(found if inner.null is None else np.where(inner.null, below > 255, found))
+                inside = drawn[places.ravel()] if distinct.size else np.zeros(0, np.bool_)
+                return Values(inside if inner.null is None else np.where(inner.null, below > 255, inside))
             case tree.Not(operand):
                 inner = self.of(operand)
                 return Values(~inner.array, inner.null)
@@ -207,15 +207,15 @@ class _Evaluator:
         def result(node: tree.Node) -> Values:
             return Values(blank, np.bool_(True)) if isinstance(node, tree.Null) else self.of(node)  # type: ignore[arg-type]
 
-        found = result(otherwise)
+        chosen = result(otherwise)
         for condition, branch in reversed(branches):
             test, here = self.of(condition), result(branch)
             true = test.array if test.null is None else test.array & ~test.null
             null = None
-            if here.null is not None or found.null is not None:
-                null = np.where(true, _mask(here), _mask(found))
-            found = Values(np.where(true, here.array, found.array), null)
-        return found
+            if here.null is not None or chosen.null is not None:
+                null = np.where(true, _mask(here), _mask(chosen))
+            chosen = Values(np.where(true, here.array, chosen.array), null)
+        return chosen
 
     def _call(self, name: str, parts: list[Values]) -> Values:
         first, null = parts[0], _either(*(part.null for part in parts))
@@ -306,5 +306,5 @@ def _compare(sign: str, one: Values, other: Values) -> Values:
         ">": np.greater,
         ">=": np.greater_equal,
     }[sign]
-    found = work(one.array, other.array)
-    return Values(np.asarray(found, dtype=np.bool_), _either(one.null, other.null))
+    compared = work(one.array, other.array)
+    return Values(np.asarray(compared, dtype=np.bool_), _either(one.null, other.null))

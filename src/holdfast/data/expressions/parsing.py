@@ -137,11 +137,11 @@ def _plain_comparisons(text: Any) -> tree.Node | None:
     joints = {word.lower() for word in pieces[1::2]}
     compared = []
     for piece in pieces[::2]:
-        found = _COMPARED.match(piece)
-        if found is None or found[1].lower() in WORDS:
+        match = _COMPARED.match(piece)
+        if match is None or match[1].lower() in WORDS:
             return None
-        sign = "=" if found[2] == "==" else found[2]
-        compared.append(tree.Comparison(sign, tree.Name(found[1]), tree.Number(float(found[3]))))  # type: ignore[arg-type]
+        sign = "=" if match[2] == "==" else match[2]
+        compared.append(tree.Comparison(sign, tree.Name(match[1]), tree.Number(float(match[3]))))  # type: ignore[arg-type]
     if not joints:
         return compared[0]
     if len(joints) > 1 or 5 * len(compared) > tree.MOST_TOKENS:
@@ -155,10 +155,10 @@ def _parsed(text: Any) -> tree.Node:
     from sqlglot.errors import SqlglotError
 
     try:
-        found = parser.parser().parse(tokens, text)
-        if len(found) != 1 or found[0] is None:
+        trees = parser.parser().parse(tokens, text)
+        if len(trees) != 1 or trees[0] is None:
             raise _unreadable()
-        return _turn(found[0], 0)
+        return _turn(trees[0], 0)
     except (SqlglotError, _Unreadable) as error:
         raise _unreadable(text) from error
     except RecursionError as error:  # only where the caller had used up most of Python's own limit
@@ -284,7 +284,7 @@ def _as_calls(tokens: list[Any]) -> list[Any]:
     """`date '2020-12-31'` as `date('2020-12-31')`, and `cast(x as number)` as `cast(x, 'number')`: forms of calls."""
     from sqlglot.tokenizer_core import Token, TokenType
 
-    made: list[Any] = []
+    words: list[Any] = []
     casts: list[int] = []  # for each open bracket that of a cast is 1
     kind_next = False
     for at, token in enumerate(tokens):
@@ -296,11 +296,11 @@ def _as_calls(tokens: list[Any]) -> list[Any]:
         elif token.token_type is TokenType.R_PAREN and casts:
             casts.pop()
         if kind_next and word:
-            made.append(Token(TokenType.STRING, word, token.line, token.col, token.start, token.end))
+            words.append(Token(TokenType.STRING, word, token.line, token.col, token.start, token.end))
             kind_next = False
             continue
         if word == "as" and casts and casts[-1]:
-            made.append(Token(TokenType.COMMA, ",", token.line, token.col, token.start, token.end))
+            words.append(Token(TokenType.COMMA, ",", token.line, token.col, token.start, token.end))
             kind_next = True
             continue
         dated = (
@@ -310,11 +310,11 @@ def _as_calls(tokens: list[Any]) -> list[Any]:
             and before.text.lower() in _WRITTEN
         )
         if dated:
-            made.append(Token(TokenType.L_PAREN, "(", token.line, token.col, token.start, token.start))
-        made.append(token)
+            words.append(Token(TokenType.L_PAREN, "(", token.line, token.col, token.start, token.start))
+        words.append(token)
         if dated:
-            made.append(Token(TokenType.R_PAREN, ")", token.line, token.col, token.end, token.end))
-    return made
+            words.append(Token(TokenType.R_PAREN, ")", token.line, token.col, token.end, token.end))
+    return words
 
 
 def _refuse_odd_runs(kinds: list[str]) -> None:

@@ -39,7 +39,7 @@ def regex(pattern: str) -> str:
             f"expression must have a pattern with at most {MOST_GAPS} % signs; join several patterns with `and`, or "
             "use contains"
         )
-    found, at = "", 0
+    pattern_text, at = "", 0
     while at < len(pattern):
         letter = pattern[at]
         if letter == "\\":
@@ -47,13 +47,13 @@ def regex(pattern: str) -> str:
             letter = pattern[at : at + 1]
             if letter not in ("%", "_", "\\"):
                 raise InvalidParameter(r"expression must have %, _ or \ after a \ in a pattern; write \\ for one \ ")
-            found += _literal(letter)
+            pattern_text += _literal(letter)
         elif letter == "%":
-            found += "" if found.endswith(".*") and pattern[at - 1] == "%" else ".*"
+            pattern_text += "" if pattern_text.endswith(".*") and pattern[at - 1] == "%" else ".*"
         else:
-            found += "." if letter == "_" else _literal(letter)
+            pattern_text += "." if letter == "_" else _literal(letter)
         at += 1
-    return found
+    return pattern_text
 
 
 def _literal(letter: str) -> str:

@@ -90,8 +90,8 @@ def _read(column: Column) -> pl.Expr:
         low, high = (
             (lowering.FIRST_DAY, lowering.LAST_DAY) if is_date else (lowering.FIRST_MOMENT, lowering.AFTER_MOMENTS)
         )
-        found = pl.when(raw.is_between(low, high)).then(raw).cast(pl.Float64)
-        return found if is_date else found.clip(upper_bound=float(lowering.LAST_MOMENT))
+        clipped = pl.when(raw.is_between(low, high)).then(raw).cast(pl.Float64)
+        return clipped if is_date else clipped.clip(upper_bound=float(lowering.LAST_MOMENT))
     if column.kind == "number":
         number = raw.cast(pl.Float64)
         smallest, largest = _number(repr(tree.SMALLEST)), _number(repr(tree.LARGEST))
@@ -207,10 +207,12 @@ class _Compiler:
             case "sqrt":
                 return first.sqrt() if never_negative(arguments[0]) else pl.when(first >= 0.0).then(first).sqrt()
             case "least" | "greatest":
-                found = pl.min_horizontal(*parts) if name == "least" else pl.max_horizontal(*parts)
+                extreme = pl.min_horizontal(*parts) if name == "least" else pl.max_horizontal(*parts)
                 nullable = [p for p, a in zip(parts, arguments, strict=True) if self.facts[a].nullable]
                 # polars skips NULL here; in the language it stays NULL.
-                return pl.when(~pl.any_horizontal(*(p.is_null() for p in nullable))).then(found) if nullable else found
+                return (
+                    pl.when(~pl.any_horizontal(*(p.is_null() for p in nullable))).then(extreme) if nullable else extreme
+                )
             case "clip":
                 _, low, high = parts
                 if self.facts[arguments[0]].nullable:
@@ -252,9 +254,9 @@ def _drawn(values: pl.Series, salt: str, below: int) -> pl.Series:
     import polars as pl
 
     known: dict[Any, bool] = {}
-    found = []
+    shares = []
     for value in values.to_list():
         if value not in known:
             known[value] = in_bucket(value, salt, below)
-        found.append(known[value])
-    return pl.Series(found, dtype=pl.Boolean)
+        shares.append(known[value])
+    return pl.Series(shares, dtype=pl.Boolean)

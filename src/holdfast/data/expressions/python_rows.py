@@ -262,8 +262,8 @@ def _rounded(number: float, digits: float = 0.0) -> float:
     scaled = number * 10.0**digits if digits else number
     whole = math.floor(abs(scaled))
     whole += abs(scaled) - whole >= 0.5
-    found = math.copysign(float(whole), scaled) + 0.0
-    return found / 10.0**digits if digits else found
+    rounded = math.copysign(float(whole), scaled) + 0.0
+    return rounded / 10.0**digits if digits else rounded
 
 
 def _logarithm(number: float, name: str) -> float | None:
@@ -276,8 +276,8 @@ def _logarithm(number: float, name: str) -> float | None:
     square, series = ratio * ratio, 0.0
     for term in range(lowering.LOG_TERMS, 0, -1):
         series = 1.0 / (2 * term - 1) + square * series
-    found = 2.0 ** (lowering.ROOTS + 1) * lowering.LOG_SCALE[name] * ratio * series
-    return math.floor(found * lowering.LOG_GRID + 0.5) / lowering.LOG_GRID
+    value = 2.0 ** (lowering.ROOTS + 1) * lowering.LOG_SCALE[name] * ratio * series
+    return math.floor(value * lowering.LOG_GRID + 0.5) / lowering.LOG_GRID
 
 
 _ISO_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -136,8 +136,8 @@ class FixedSum:
             # The usual case, and quicker: count rows, then multiply.
             if missing != yes or not inner.nullable:
                 return Plan(counted=inner, times=yes)
-            kept = tree.Call("coalesce", (self.expression, tree.Truth(True)))
-            return Plan(counted=built(kept, schema), times=yes)
+            present = tree.Call("coalesce", (self.expression, tree.Truth(True)))
+            return Plan(counted=built(present, schema), times=yes)
         return Plan(added=built_whole(self.steps_of(inner), schema, UNIT))
 
     def adds(self, schema: Schema) -> Added:

@@ -440,8 +440,8 @@ class Question(ABC):
             return "Claims that hold cost next to nothing: later intervals stay as they are."
         if answer["passed"] is True:
             near = confirmed_words(answer.get("value"), answer.get("interval"))
-            said = f"{near[:1].upper()}{near[1:]}. " if near else ""
-            return f"{said}A passed check costs next to nothing: later intervals stay as they are."
+            sentence = f"{near[:1].upper()}{near[1:]}. " if near else ""
+            return f"{sentence}A passed check costs next to nothing: later intervals stay as they are."
         if answer["passed"] is None and cls.answered != "noiseless":
             return "The noise was drawn once. Asking again gives this same answer, free."
         return ""
@@ -464,24 +464,24 @@ class Question(ABC):
             raise InvalidParameter(
                 f"a question must be a mapping with a kind and its fields, got a {type(plain).__name__}"
             )
-        made = Question._kinds.get(plain.get("kind", "")) if isinstance(plain.get("kind"), str) else None
-        if made is None:
+        kind = Question._kinds.get(plain.get("kind", "")) if isinstance(plain.get("kind"), str) else None
+        if kind is None:
             known = ", ".join(sorted(Question._kinds))
             raise InvalidParameter(f"kind must be one of {known}, got {str(plain.get('kind'))[:60]!r}")
         values = {k: v for k, v in plain.items() if k != "kind"}
         if isinstance(values.get("spend"), Mapping):
             values["spend"] = Cost.from_dict(dict(values["spend"]))
         try:
-            return made(**values)
+            return kind(**values)
         except TypeError:
-            names = [field.name for field in made.fields()]
-            needed = [field.name for field in made.fields() if field.required and field.name not in values]
+            names = [field.name for field in kind.fields()]
+            needed = [field.name for field in kind.fields() if field.required and field.name not in values]
             other = [f"there is no {str(name)[:60]!r}" for name in values if name not in names]
             wrong = ", ".join([f"{name} is missing" for name in needed] + other)
-            raise InvalidParameter(f"a {made.kind} has {', '.join(names)}; {wrong[:200]}") from None
+            raise InvalidParameter(f"a {kind.kind} has {', '.join(names)}; {wrong[:200]}") from None
 
 
 def _price(answer: Mapping[str, Any]) -> str:
     """What a failed check did to later intervals: by how much they are wider, where the answer has the numbers."""
-    said = wider_words(answer.get("widening"), answer.get("final_widening"))
-    return f"Later intervals are {said or 'a little wider'}"
+    price = wider_words(answer.get("widening"), answer.get("final_widening"))
+    return f"Later intervals are {price or 'a little wider'}"

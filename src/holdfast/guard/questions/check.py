@@ -141,9 +141,14 @@ class ThresholdCheck(BoundQuestion):
         """The share, how far the sample's mean can be from a guess that passes, and from a noisy value."""
         scales, budget = self._rules.on_grid, situation.budget
         fresh = math.log(2 / situation.noise_share)  # half for the comparison, half for both tails of a shown value
-        kept = math.log(1 / budget.threshold_share)
+        log_kept = math.log(1 / budget.threshold_share)
         step = float(scales.grid.step)
-        near = self._rules.index + math.ceil(scales.threshold * kept) + math.ceil(scales.comparison * fresh) + _ROUNDING
+        near = (
+            self._rules.index
+            + math.ceil(scales.threshold * log_kept)
+            + math.ceil(scales.comparison * fresh)
+            + _ROUNDING
+        )
         off = math.ceil(scales.release * (fresh + math.log(2))) + _ROUNDING
         return situation.log_share, near * step, off * step
 

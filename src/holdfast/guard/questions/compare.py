@@ -113,8 +113,8 @@ class Compare(Question):
         if policy.answers == "means":
             require_plain(self.risk, self.stake)
             return PlannedLook(self.kind, (second, first), question, asked, answers_of(policy, n))
-        found = look(self.kind, (second, first), question, asked, schema)
-        return found.weighed(*weighed(self.risk, self.stake, policy))
+        procedure = look(self.kind, (second, first), question, asked, schema)
+        return procedure.weighed(*weighed(self.risk, self.stake, policy))
 
     def as_earlier(self) -> Question | None:
         """Return what this question meant in earlier versions: without a margin and a guess, it was a check of the

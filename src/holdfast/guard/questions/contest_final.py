@@ -179,14 +179,14 @@ class ContestFinal(Question):
         better.
         """
         details, winner = answer["details"], answer["details"]["winner"]
-        said = (
+        sentence = (
             f"“{winner}” is best with {number(answer['value'][winner])}, between {ends(answer['interval'][winner])}. "
         )
         count = len(details["finalists"])
-        said += f"{len(details['better'])} of {count * (count - 1) // 2} pairs are told apart. "
+        sentence += f"{len(details['better'])} of {count * (count - 1) // 2} pairs are told apart. "
         if "revealed" in details:  # earlier versions showed them here
-            return said + revealed_words(details["revealed"])
-        return said + ("The steward can read earlier answers with exact values." if details["reveals"] else "")
+            return sentence + revealed_words(details["revealed"])
+        return sentence + ("The steward can read earlier answers with exact values." if details["reveals"] else "")
 
 
 class ContestFinale(Ending):
@@ -297,9 +297,9 @@ class ContestFinale(Ending):
             pairs = zip(tallies, before, strict=True)
             return [one.add(sums, batch[board.key], batch[board.label]) for one, sums in pairs]
 
-        found = rows.fold((board.key, board.label), lambda: [one.start() for one in tallies], add)
-        _require_rows(int(found[0][-1]), rows.n)
-        return [tuple(one.tolist()[:-1]) for one in found]
+        sums_of = rows.fold((board.key, board.label), lambda: [one.start() for one in tallies], add)
+        _require_rows(int(sums_of[0][-1]), rows.n)
+        return [tuple(one.tolist()[:-1]) for one in sums_of]
 
     def _by_group(self, rows: Sample) -> dict[Any, tuple[int, list[tuple[int, ...]]]]:
         """How many rows each group of the board's column `by` has, and what each finalist's add up to there."""
@@ -317,10 +317,10 @@ class ContestFinale(Ending):
                     sums[place] = one.add(sums[place], keys, labels)
             return before
 
-        found = rows.fold((board.key, board.label, column), start, add)
+        by_group = rows.fold((board.key, board.label, column), start, add)
         return {
             group: (int(sums[0][-1]), [tuple(one.tolist()[:-1]) for one in sums])
-            for group, sums in zip(board.by_groups, found, strict=True)
+            for group, sums in zip(board.by_groups, by_group, strict=True)
         }
 
     def _columns(self, rows: Sample, most: int) -> Column:
@@ -407,19 +407,19 @@ class ContestFinale(Ending):
         self, metric: Metric, sums: Sequence[tuple[int, ...]], labels: Sequence[str], n: int, log_share: float
     ) -> dict[str, Any]:
         """The score of each finalist by another metric of the board, and its interval at a share."""
-        made = metric_of(self._board.of(metric), n)
-        read = {label: made.read(one) for label, one in zip(labels, sums, strict=True)}
+        metric_procedure = metric_of(self._board.of(metric), n)
+        read = {label: metric_procedure.read(one) for label, one in zip(labels, sums, strict=True)}
         return {
             "values": {label: found.value for label, found in read.items()},
-            "interval": {label: list(found.ends(made.share(log_share))) for label, found in read.items()},
+            "interval": {label: list(found.ends(metric_procedure.share(log_share))) for label, found in read.items()},
         }
 
 
 def _where(held: Held, inside: npt.NDArray[np.bool_]) -> Held:
     """The rows of a column for which it holds."""
     values, missing = held
-    kept = Texts(values.codes[inside], values.distinct) if isinstance(values, Texts) else values[inside]
-    return kept, None if missing is None else missing[inside]
+    values_inside = Texts(values.codes[inside], values.distinct) if isinstance(values, Texts) else values[inside]
+    return values_inside, None if missing is None else missing[inside]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -500,14 +500,14 @@ def _read(view: View, entry: Entry) -> Intake | None:
     kind = question["kind"]
     if kind not in ("score", "choose", "contest_final"):
         return None
-    made = Intake(kind, question["board"], entry.analyst, entry.sequence)
+    intake = Intake(kind, question["board"], entry.analyst, entry.sequence)
     if kind == "choose":
-        return replace(made, chosen=tuple(question["submissions"]))
+        return replace(intake, chosen=tuple(question["submissions"]))
     if kind == "contest_final":
-        return made
+        return intake
     digest = question["predictions"]
     return replace(
-        made,
+        intake,
         name=question["name"],
         predictions=digest if is_kept(view, digest) else None,
         value=answer["value"],

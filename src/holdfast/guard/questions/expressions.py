@@ -195,8 +195,8 @@ def _unsaid(parsed: Expression, schema: Schema, ratios: bool) -> str:
     ways = ["where_present=true (only the rows that have a value count)"] if ratios else []
     ways.append(f"default={number} (what the other rows count as)")
     ways.append(f"coalesce({whole if len(whole) <= 60 else '...'}, ...) in the expression")
-    said = f"{', '.join(ways[:-1])}, or {ways[-1]}"
-    return f"expression can be null: {why_null(parsed, schema)}; say what null means: {said}; nothing was spent"
+    choices = f"{', '.join(ways[:-1])}, or {ways[-1]}"
+    return f"expression can be null: {why_null(parsed, schema)}; say what null means: {choices}; nothing was spent"
 
 
 def why_null(parsed: Expression, schema: Schema) -> str:

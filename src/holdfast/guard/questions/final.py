@@ -131,11 +131,11 @@ class Final(Question):
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
         """Return a sentence with the winner and with the certified claims."""
         details, values = answer["details"], answer["value"]
-        said = f"“{details['winner']}” is best with {number(values[details['winner']])}."
+        sentence = f"“{details['winner']}” is best with {number(values[details['winner']])}."
         if details["winner_interval"] is not None:
             low, high = details["winner_interval"]
-            said += f" The truth is between {number(low)} and {number(high)}."
-        return f"{said} {revealed_words(details['revealed'])}"
+            sentence += f" The truth is between {number(low)} and {number(high)}."
+        return f"{sentence} {revealed_words(details['revealed'])}"
 
 
 class Finale(Ending):
@@ -173,12 +173,12 @@ class Finale(Ending):
         """Return it in the phase that was named, or else in each."""
         if self._phase is not None:
             return (self,)
-        found = []
+        earlier = []
         for phase in range(1, max(1, len(self._policy.reserve_parts)) + 1):
             one = copy.copy(self)
             one._phase, one.question = phase, {**self.question, **({"phase": phase} if phase > 1 else {})}
-            found.append(one)
-        return found
+            earlier.append(one)
+        return earlier
 
     def read_history(self, ledger: Ledger, progress: Progress) -> None:
         """Find the answers that will be revealed; refuse another phase than the one under way."""
@@ -214,9 +214,9 @@ class Finale(Ending):
         ones = [total // UNIT for (total,) in sample.measure([one.fixed_sum for one in self._rows])]
         pairs = self._pairs(ones)
         nodes = [with_default(one) for one in self._rows]
-        found = sample.measure([Count(tree.And((nodes[i], tree.Not(nodes[j])))) for i, j in pairs])
+        counts = sample.measure([Count(tree.And((nodes[i], tree.Not(nodes[j])))) for i, j in pairs])
         wins = np.zeros((count, count), dtype=np.int64)
-        for (i, j), (won,) in zip(pairs, found, strict=True):
+        for (i, j), (won,) in zip(pairs, counts, strict=True):
             wins[i, j] = won
         return Finalists(sample.n, 0.0, 1.0, True, np.array(ones, dtype=np.int64), wins)
 
@@ -271,9 +271,9 @@ class Finale(Ending):
         count, each = len(self._rows), np.full(len(self._rows), n // 2, dtype=np.int64)
         even = Finalists(n, 0.0, 1.0, True, each, np.zeros((count, count), dtype=np.int64))
         claims = {name: part for name, part in self._split.items() if name != "loss"}
-        found = decide_final(even, self._labels, log_level, claims, situation.guarantee(THEOREM))
-        assert found.winner_interval is not None
-        return (found.winner_interval[1] - found.winner_interval[0]) / 2
+        decision = decide_final(even, self._labels, log_level, claims, situation.guarantee(THEOREM))
+        assert decision.winner_interval is not None
+        return (decision.winner_interval[1] - decision.winner_interval[0]) / 2
 
     def _log_level(self, situation: Situation) -> float:
         """`ln` of the level of the final."""
@@ -287,7 +287,7 @@ class Finale(Ending):
         past, finalists, likely = prepared
         log_level = self._log_level(situation)
         guarantee = situation.guarantee(THEOREM, log_share=round(log_level, 6), interval="final")
-        found = decide_final(
+        decision = decide_final(
             finalists,
             self._labels,
             log_level,
@@ -296,7 +296,7 @@ class Finale(Ending):
             greater_is_better=not self._smaller,
             forecast=None if likely is None else forecast_from(likely[0], finalists.n, likely[1], log_level),
         )
-        plain = found.to_dict()
+        plain = decision.to_dict()
         details = {name: plain[name] for name in ("winner", "winner_interval", "loss_at_most", "ranks", "better", "n")}
         details["claims"] = self._claims
         if len(self._policy.reserve_parts) > 1:
@@ -320,8 +320,8 @@ def _measured(sample: Sample, wanted: Sequence[tuple[BoundExpression, ...]]) -> 
     """The sums and the powers of each, one reading for all."""
     sums = ([one.fixed_sum for one in rows] for rows in wanted)
     statistics: list[list[Statistic]] = [[*some, *power_sums(some)] for some in sums]
-    found = iter(sample.measure([one for some in statistics for one in some]))
-    return [[next(found) for _ in some] for some in statistics]
+    sums_in_turn = iter(sample.measure([one for some in statistics for one in some]))
+    return [[next(sums_in_turn) for _ in some] for some in statistics]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -362,11 +362,11 @@ class NumberFinalists(Finalists):
     @property
     def statistics(self) -> npt.NDArray[np.float64]:
         """How much better each is than each other, in standard errors of the difference."""
-        found = np.zeros((self.count, self.count))
+        table = np.zeros((self.count, self.count))
         for i, j in _ordered_pairs(self.count):
             gap = self._gap(i, j)
-            found[i, j] = (gap.mean - 0.5) * math.sqrt(max(self.n - 1, 1) / gap.central[0])
-        return found
+            table[i, j] = (gap.mean - 0.5) * math.sqrt(max(self.n - 1, 1) / gap.central[0])
+        return table
 
     def _gap(self, i: int, j: int) -> PowerBets:
         """The difference of two; each pair was read once."""

@@ -82,10 +82,10 @@ class Groups:
     def measure(self, inner: Statistic) -> Statistic:
         """Return a statistic for the rows of each group."""
         pairs = list(zip(self.columns, self.categories, strict=True))
-        made = inner
+        grouped = inner
         for column, categories in reversed(pairs):
-            made = GroupBy(column, categories, made)
-        return made
+            grouped = GroupBy(column, categories, grouped)
+        return grouped
 
     def counted(self, rows: BoundExpression | None, where: tree.Node | None = None) -> Statistic:
         """How many rows count in each group: those with a value, those that meet a condition, or all of the group."""
@@ -126,7 +126,7 @@ def groups_of(by: Any, schema: Schema, columns: Mapping[str, DeclaredColumn] | N
     lists: Sequence[Any] = (None,) * len(names) if categories is None else listed("categories", categories)
     if len(lists) != len(names):
         raise InvalidParameter(f"categories must have one list for each of the {len(names)} columns, got {len(lists)}")
-    made = Groups(
+    groups = Groups(
         names,
         tuple(
             categories_for(name, schema, columns)
@@ -135,11 +135,11 @@ def groups_of(by: Any, schema: Schema, columns: Mapping[str, DeclaredColumn] | N
             for name, given in zip(names, lists, strict=True)
         ),
     )
-    if len(made.cells) > _MOST_GROUPS:
+    if len(groups.cells) > _MOST_GROUPS:
         raise InvalidParameter(
-            f"by must be columns whose categories make at most {_MOST_GROUPS} groups, got {len(made.cells)}"
+            f"by must be columns whose categories make at most {_MOST_GROUPS} groups, got {len(groups.cells)}"
         )
-    return made
+    return groups
 
 
 def _is(name: str, value: str | int | bool) -> tree.Node:

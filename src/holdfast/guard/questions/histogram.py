@@ -115,8 +115,8 @@ class Histogram(Question):
         if categories is None and self.edges is None and policy.columns and self.column in policy.columns:
             categories = policy.columns[self.column].categories
         cells = cells_of(self.column, categories, self.edges, schema, self.null_as, self.where_present)
-        made = NoisyPresentHistogram if cells.where_present else NoisyHistogram
-        return made(cells, spend_of(self.spend, policy))
+        bound_class = NoisyPresentHistogram if cells.where_present else NoisyHistogram
+        return bound_class(cells, spend_of(self.spend, policy))
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:

@@ -80,8 +80,8 @@ class Mean(Question):
                     "spend must be left out, because the plan of this guard fixes the noise of every answer"
                 )
             return PlannedMean(rows, answers_of(policy, n))
-        made = NoisyPresentMean if rows.where_present else NoisyMean
-        return made(rows, spend_of(self.spend, policy), n)
+        bound_class = NoisyPresentMean if rows.where_present else NoisyMean
+        return bound_class(rows, spend_of(self.spend, policy), n)
 
     @classmethod
     def without_noise(cls, question: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -60,7 +60,7 @@ def shown(
     most = situation.budget.policy.failures
     ended = outcome.passed is False and most is not None and situation.progress.failed >= most
     guarantee = situation.guarantee(THEOREM, log_share=round(log_share, 6), interval=outcome.family)
-    told = dict(details or {})
+    details_shown = dict(details or {})
     extra = 0.0 if stake is None else situation.budget.budget.extra(situation.course, stake)
     if ended:  # the failure after the last planned one shows nothing more than that
         return Settled(
@@ -69,13 +69,15 @@ def shown(
             guarantee,
             False,
             Message(False, 0.0, risk),
-            told | {"ended": True},
+            details_shown | {"ended": True},
             extra=extra,
             log_share=log_share,
         )
     interval = None if outcome.interval is None else list(outcome.interval)
     message = Message(outcome.passed, outcome.log_weight, risk)
-    return Settled(outcome.value, interval, guarantee, outcome.passed, message, told, extra=extra, log_share=log_share)
+    return Settled(
+        outcome.value, interval, guarantee, outcome.passed, message, details_shown, extra=extra, log_share=log_share
+    )
 
 
 class Look(BoundQuestion):
@@ -277,10 +279,10 @@ class PresentLook(Look):
 
     def by_range(self) -> BoundQuestion:
         """Return the question as versions decided it that knew the sums alone."""
-        found = PresentLook(self.kind, self._rows, self._question, self._asked, self._schema)
-        found._by_powers, found.statistics = False, self.statistics[: len(self._rows) + 1]
-        found.question = self.question
-        return found
+        same_question = PresentLook(self.kind, self._rows, self._question, self._asked, self._schema)
+        same_question._by_powers, same_question.statistics = False, self.statistics[: len(self._rows) + 1]
+        same_question.question = self.question
+        return same_question
 
 
 class PairLook(Look):

@@ -146,14 +146,14 @@ class Ending(BoundQuestion):
         late = self.since(situation)
         assert situation.hidden is not None
         transaction = situation.hidden.transaction
-        found, place = [], 0
+        lines, place = [], 0
         for past in self._past:
             end = place + len(past.statistics)
-            found.append(self._line(past, measured[place:end], transaction))
+            lines.append(self._line(past, measured[place:end], transaction))
             place = end
         if not self._finals:
-            found += [self._line(Past(one, None, 0.0), (), transaction) for one in late if self._is_revealed(one)]
-        return found
+            lines += [self._line(Past(one, None, 0.0), (), transaction) for one in late if self._is_revealed(one)]
+        return lines
 
     def _line(self, past: Past, measured: Measured, transaction: Any) -> dict[str, Any]:
         answer, entry = past.entry.body["answer"], past.entry
@@ -186,7 +186,7 @@ def revealed_words(revealed: Sequence[Mapping[str, Any]]) -> str:
     count = len(revealed) - few
     if not revealed:
         return "There were no earlier answers to reveal."
-    said = [f"{count} earlier answer{'s are' if count > 1 else ' is'} shown with exact values."] if count else []
+    sentences = [f"{count} earlier answer{'s are' if count > 1 else ' is'} shown with exact values."] if count else []
     if few:
-        said.append(f"{few} earlier answer{'s are' if few > 1 else ' is'} about too few rows to be shown exactly.")
-    return " ".join(said)
+        sentences.append(f"{few} earlier answer{'s are' if few > 1 else ' is'} about too few rows to be shown exactly.")
+    return " ".join(sentences)

@@ -484,13 +484,13 @@ class CheckedTable(BoundQuestion):
             weight = log_series_weight(wrong) - math.log(math.comb(many, wrong)) - 1e-12
             weight += math.fsum(_SMALL if one in small else _VALUE + outcomes[one].log_weight for one in failed)
         whole = Outcome(not failed, None, None, "mean among rows of a group", weight)
-        told = {"not_reportable": small, "failed": [one for one in failed if one not in small]}
-        settled = shown(whole, situation.log_share, situation, details=told)
+        details_shown = {"not_reportable": small, "failed": [one for one in failed if one not in small]}
+        settled = shown(whole, situation.log_share, situation, details=details_shown)
         if settled.details.get("ended"):
             return replace(settled, details={"ended": True})
-        kept = {label: one for label, one in outcomes.items() if label not in small}
-        values = {label: one.value for label, one in kept.items()}
-        ends = {label: list(one.interval) for label, one in kept.items() if one.interval is not None}
+        reported = {label: one for label, one in outcomes.items() if label not in small}
+        values = {label: one.value for label, one in reported.items()}
+        ends = {label: list(one.interval) for label, one in reported.items() if one.interval is not None}
         return replace(settled, value=values, interval=ends)
 
     def _decide(self, measured: Measured, n: int, log_share: float) -> tuple[dict[str, Outcome], list[str]]:
@@ -527,9 +527,9 @@ class CheckedTable(BoundQuestion):
         """
         share = log_share - math.log(len(self._asked)) - 1e-12
         counts = dict(zip(self._groups.labels, (part[0] for part in self._groups.pick(prepared[1])), strict=True))
-        made = {label: one for label, one in self._procedures(prepared, n).items() if counts[label] >= LEAST_ROWS}
-        values: Any = {label: one.value for label, one in made.items() if one.value is not None}
-        ends: Any = {label: list(one.interval(share)) for label, one in made.items()}
+        procedures = {label: one for label, one in self._procedures(prepared, n).items() if counts[label] >= LEAST_ROWS}
+        values: Any = {label: one.value for label, one in procedures.items() if one.value is not None}
+        ends: Any = {label: list(one.interval(share)) for label, one in procedures.items()}
         return GroupsExact(values, ends)
 
     def half_width(self, situation: Situation) -> float:

@@ -188,10 +188,10 @@ class Test(Question):
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
         """Return a sentence with the decision and the p-value."""
-        said = {True: "The null hypothesis is rejected.", False: "The null hypothesis is not rejected."}
+        verdicts = {True: "The null hypothesis is rejected.", False: "The null hypothesis is not rejected."}
         p_value = answer["value"]
         after = f" The p-value, corrected for everything asked before, is {number(p_value)}."
-        decided = said.get(answer["details"].get("rejected"), "The test decided nothing.")
+        decided = verdicts.get(answer["details"].get("rejected"), "The test decided nothing.")
         return decided + ("" if p_value is None else after)
 
     @classmethod
@@ -339,9 +339,9 @@ def _folded(cells: Sequence[int], sizes: tuple[int, ...]) -> NDArray[np.int64]:
     """The table without its cells for other rows, which are added to the last category of each column."""
     table = np.array(cells, dtype=np.int64).reshape(tuple(size + 1 for size in sizes))
     for axis, size in enumerate(sizes):
-        kept = np.take(table, range(size), axis=axis)
+        inside = np.take(table, range(size), axis=axis)
         last = [slice(None)] * table.ndim
         last[axis] = slice(size - 1, size)
-        kept[tuple(last)] += np.take(table, [size], axis=axis)
-        table = kept
+        inside[tuple(last)] += np.take(table, [size], axis=axis)
+        table = inside
     return table

@@ -97,18 +97,20 @@ def plain_words(question: Mapping[str, Any]) -> str:
 
 def guess_sentence(asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str, what: str = "guess") -> str:
     """Return what became of a guess that was checked."""
-    said, interval = f"{whose} {what} of {number(asked['guess'])}", answer["interval"]
+    sentence, interval = f"{whose} {what} of {number(asked['guess'])}", answer["interval"]
     if answer["passed"]:
-        return f"{said} passed: the truth is between {ends(interval)}."
+        return f"{sentence} passed: the truth is between {ends(interval)}."
     if interval is None:
-        return f"{said} failed. Nothing more is shown."
-    return f"{said} failed. The truth is between {ends(interval)}."
+        return f"{sentence} failed. Nothing more is shown."
+    return f"{sentence} failed. The truth is between {ends(interval)}."
 
 
 def claim_sentence(answer: Mapping[str, Any]) -> str:
     """Return what became of a claim, and the interval where noise has paid for it."""
-    said = "The claim holds." if answer["passed"] else "The claim is not shown to hold. This is no evidence against it."
-    return said if answer["value"] is None else f"{said} The truth is between {ends(answer['interval'])}."
+    sentence = (
+        "The claim holds." if answer["passed"] else "The claim is not shown to hold. This is no evidence against it."
+    )
+    return sentence if answer["value"] is None else f"{sentence} The truth is between {ends(answer['interval'])}."
 
 
 def _tidy(text: str) -> str:

@@ -433,10 +433,10 @@ class Board:
             self.positive_as(kind)
         takes = {one: _takes(one, kind) for one in (self.metric, *self.also)}
         if len(set(takes.values())) > 1:
-            told = ", ".join(f"{one} takes a {what}" for one, what in takes.items())
+            kinds_words = ", ".join(f"{one} takes a {what}" for one, what in takes.items())
             raise InvalidParameter(
                 f"also of board {self.name!r} must have metrics of the same kind of prediction as the main metric: "
-                f"{told}"
+                f"{kinds_words}"
             )
         fits: Any = {"boolean": bool, "integer": int, "text": str}.get(kind)
         for one in self.classes or ():

@@ -168,10 +168,10 @@ def left(view: View, board: Board, analyst: str) -> dict[str, int]:
     """How many submissions a participant has left: "in all" and "today", where they are limited."""
     before = view.account(account(board, analyst))
     after = counted(before)
-    found = {}
+    remaining = {}
     if board.quota is not None:
-        found["in all"] = max(0, board.quota - after["number"] + 1)
+        remaining["in all"] = max(0, board.quota - after["number"] + 1)
     if board.daily is not None:
         today = max(0, board.daily - after["today"] + 1)
-        found["today"] = min(today, found.get("in all", today))
-    return found
+        remaining["today"] = min(today, remaining.get("in all", today))
+    return remaining

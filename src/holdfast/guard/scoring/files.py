@@ -158,10 +158,10 @@ def predictions_in(file: Path, board: Board, schema: Schema) -> Any:
     try:
         if small and format_ != "parquet":
             return read(file.read_bytes(), format_, board.key, *kinds)
-        found = table_in(file, format_, board.key, kinds)
+        frame = table_in(file, format_, board.key, kinds)
     except InvalidParameter as error:
         raise InvalidParameter(f"{file.name}: {error}") from None
-    return {"keys": found["key"].to_list(), "predictions": found["value"].to_list()}
+    return {"keys": frame["key"].to_list(), "predictions": frame["value"].to_list()}
 
 
 def table_in(file: Path, format_: str, key: str, kinds: tuple[str, str], most: int | None = None) -> Any:
@@ -193,13 +193,13 @@ def table_in(file: Path, format_: str, key: str, kinds: tuple[str, str], most: i
         types = frame.collect_schema()
         plain = format_ == "csv"  # whose cells are texts, whatever they say
         typed = [_typed(name, types[name], kind, plain) for name, kind in zip(("key", "value"), kinds, strict=True)]
-        found = frame.select(typed).collect(engine="streaming")
+        collected = frame.select(typed).collect(engine="streaming")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError, TypeError):
         raise InvalidParameter(UNREADABLE) from None
-    named = [name for name, type_ in found.schema.items() if type_ == pl.String]
-    if sum(found.null_count().row(0)) or any((found[name] == "").any() for name in named):
+    named = [name for name, type_ in collected.schema.items() if type_ == pl.String]
+    if sum(collected.null_count().row(0)) or any((collected[name] == "").any() for name in named):
         raise InvalidParameter(GAPS)
-    return found
+    return collected
 
 
 def _csv(file: Path, key: str, most: int | None) -> Any:

@@ -268,9 +268,9 @@ class RootError(PairMetric):
         mean = measured[0] / (UNIT * self.n)
 
         def ends(log_share: float, side: Side) -> tuple[float, float]:
-            found = kl(mean, self.n, log_share, side=side)
+            interval = kl(mean, self.n, log_share, side=side)
             hair = 1e-9 * self.high
-            return self.high * math.sqrt(found.low) - hair, self.high * math.sqrt(found.high) + hair
+            return self.high * math.sqrt(interval.low) - hair, self.high * math.sqrt(interval.high) + hair
 
         return ends
 
@@ -313,8 +313,8 @@ class Determined(PairMetric):
     def likely(self, guess: float, log_share: float) -> tuple[float, float]:
         """Labels that are spread evenly over the range."""
         parts = min(1.0, (1 - guess) / 12), 0.5, 1 / 3
-        made = tuple(round(UNIT * self.n * one) for one in parts)
-        return self.limits(made)(log_share, "both")
+        sums = tuple(round(UNIT * self.n * one) for one in parts)
+        return self.limits(sums)(log_share, "both")
 
 
 class Quotients(PairMetric):
@@ -335,8 +335,8 @@ class Quotients(PairMetric):
     def likely(self, guess: float, log_share: float) -> tuple[float, float]:
         """Denominators of half their largest value."""
         part = (guess - self.low) / (self.high - self.low)
-        made = round(UNIT * self.n * part / 2), round(UNIT * self.n / 2)
-        return self.limits(made)(log_share, "both")
+        sums = round(UNIT * self.n * part / 2), round(UNIT * self.n / 2)
+        return self.limits(sums)(log_share, "both")
 
 
 class OfClasses(PairMetric):

@@ -64,8 +64,8 @@ class Predictions:
 
     def _search(self, wanted: NDArray[Any]) -> NDArray[np.intp]:
         places = np.searchsorted(self.keys, wanted)
-        found = np.minimum(places, len(self) - 1)
-        return np.asarray(np.where(self.keys[found] == wanted, found, len(self)), dtype=np.intp)
+        places_in_range = np.minimum(places, len(self) - 1)
+        return np.asarray(np.where(self.keys[places_in_range] == wanted, places_in_range, len(self)), dtype=np.intp)
 
 
 def predictions(given: Any, key: str, key_kind: Kind, kind: Kind) -> Predictions:
@@ -152,10 +152,10 @@ def columns_of(given: Any, keys: Any, key: str) -> Mapping[Any, Any]:
 
 def _column(values: Any) -> Any:
     """A list of plain values, or an array of numbers."""
-    found = np.asarray(values.to_numpy()) if hasattr(values, "to_numpy") else values
-    if isinstance(found, np.ndarray):
-        return found if found.ndim == 1 and found.dtype.kind in "iuf" else found.tolist()
-    return list(found)
+    array = np.asarray(values.to_numpy()) if hasattr(values, "to_numpy") else values
+    if isinstance(array, np.ndarray):
+        return array if array.ndim == 1 and array.dtype.kind in "iuf" else array.tolist()
+    return list(array)
 
 
 def _two_columns(given: Any, key: str) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -183,10 +183,10 @@ def _is_column(given: Any) -> bool:
 def _whole(values: Sequence[Any], name: str) -> NDArray[Any]:
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.dtype != np.uint64:
         return values.astype(np.int64)
-    made = [_as_whole(value) for value in values]
-    if any(value is None for value in made):
+    numbers = [_as_whole(value) for value in values]
+    if any(value is None for value in numbers):
         raise InvalidParameter(f"{name} must be whole numbers of 64 bits, and some are not")
-    return np.array(made, dtype=np.int64)
+    return np.array(numbers, dtype=np.int64)
 
 
 def _as_whole(value: Any) -> int | None:
@@ -209,9 +209,9 @@ def _as_whole(value: Any) -> int | None:
 def _texts(values: Sequence[Any], name: str) -> NDArray[Any]:
     if not all(isinstance(value, str) and "\x00" not in value for value in values):
         raise InvalidParameter(f"{name} must be texts, and some are not")
-    made = np.empty(len(values), dtype=object)
-    made[:] = [str(value) for value in values]
-    return made
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = [str(value) for value in values]
+    return texts
 
 
 def _numbers(values: Sequence[Any], name: str) -> NDArray[Any]:
@@ -220,15 +220,15 @@ def _numbers(values: Sequence[Any], name: str) -> NDArray[Any]:
             isinstance(value, (str, bytes, bool, np.bool_)) or value is None for value in values
         ):
             raise ValueError
-        made = np.asarray(values)
-        if made.ndim != 1 or made.dtype.kind not in "iuf":
-            made = np.array([float(value) for value in values])
-        made = made.astype(np.float64) + 0.0  # minus zero becomes zero
+        numbers = np.asarray(values)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iuf":
+            numbers = np.array([float(value) for value in values])
+        numbers = numbers.astype(np.float64) + 0.0  # minus zero becomes zero
     except (TypeError, ValueError, OverflowError):
-        made = np.array([np.nan])
-    if not np.isfinite(made).all():
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all():
         raise InvalidParameter(f"{name} must be finite numbers, and some are not")
-    return made
+    return numbers
 
 
 def _truths(values: Sequence[Any], name: str) -> NDArray[Any]:

@@ -254,12 +254,12 @@ class Expressed(RowTally):
         return "number" if label in ("integer", "number") else label
 
     def _read(self, name: str) -> Expression:
-        made = expression(getattr(self.board, name), self._columns)
-        if made.kind not in ("number", "integer", "boolean"):
+        parsed = expression(getattr(self.board, name), self._columns)
+        if parsed.kind not in ("number", "integer", "boolean"):
             raise InvalidParameter(
                 f"{name} of board {self.board.name!r} must be an expression that is a number or a condition"
             )
-        return made
+        return parsed
 
     def _worst(self) -> float:
         return self._low if self.board.greater_is_better else self._high
@@ -273,9 +273,9 @@ class Expressed(RowTally):
             self.label.name: numpy_columns.read(self._columns[self.label.name], held, missing),
             PREDICTION: numpy_columns.read(self._columns[PREDICTION], predicted, absent),
         }
-        found = numpy_columns.evaluate(made, columns, len(places))
-        numbers = found.array.astype(np.float64)
-        return numbers if found.null is None else np.where(found.null, null, numbers)
+        evaluated = numpy_columns.evaluate(made, columns, len(places))
+        numbers = evaluated.array.astype(np.float64)
+        return numbers if evaluated.null is None else np.where(evaluated.null, null, numbers)
 
     def _values(self, places: NDArray[np.intp], labels: Held) -> NDArray[np.int64]:
         values = np.clip(self._evaluated(self._expression, places, labels, self._worst()), self._low, self._high)
@@ -343,7 +343,7 @@ def prediction_kind(board: Board, label: Kind) -> Kind:
 
 
 def _tally_of(board: Board) -> type[Tally]:
-    made: dict[str, type[Tally]] = {
+    tallies: dict[str, type[Tally]] = {
         "accuracy": Hits,
         "f1": Positives,
         "auc": Ranks,
@@ -355,7 +355,7 @@ def _tally_of(board: Board) -> type[Tally]:
         "ratio": Quotient,
         **dict.fromkeys(OF_CLASSES, Classes),
     }
-    return made.get(board.metric, ProbabilityLoss)
+    return tallies.get(board.metric, ProbabilityLoss)
 
 
 def tally(board: Board, schema: Schema, given: Any) -> Tally:
@@ -377,11 +377,11 @@ def same(given: Predictions, places: NDArray[np.intp], labels: Held) -> NDArray[
     known = places < len(given)
     predicted = given.values[np.where(known, places, 0)]
     if isinstance(values, Texts):
-        found = np.array(values.distinct, dtype=object)[values.codes] == predicted
+        alike = np.array(values.distinct, dtype=object)[values.codes] == predicted
     else:
-        found = values == predicted
+        alike = values == predicted
     missing = _missing(labels)
-    hit: NDArray[np.bool_] = known & found.astype(np.bool_)
+    hit: NDArray[np.bool_] = known & alike.astype(np.bool_)
     return hit if missing is None else hit & ~missing
 
 
@@ -390,10 +390,10 @@ def equal(labels: Held, wanted: Any) -> NDArray[np.bool_]:
     values, missing = labels
     if isinstance(values, Texts):
         distinct = np.array([text == wanted for text in values.distinct], dtype=np.bool_)
-        found: NDArray[np.bool_] = distinct[values.codes]
+        matches: NDArray[np.bool_] = distinct[values.codes]
     else:
-        found = np.asarray(values == wanted, dtype=np.bool_)
-    return found if missing is None else found & ~missing
+        matches = np.asarray(values == wanted, dtype=np.bool_)
+    return matches if missing is None else matches & ~missing
 
 
 def _missing(labels: Held) -> NDArray[np.bool_] | None:

@@ -109,8 +109,8 @@ def try_model(model: bytes, told: Wanted) -> Tried:
         require(package)
     done = sandbox.run(_CHILD, packing.pack(told, model, None), seconds=told.seconds + _START)
     if done.status == 0:
-        found = json.loads(done.answer)
-        return Tried(float(found["seconds"]), bool(found["alone"]))
+        reply = json.loads(done.answer)
+        return Tried(float(reply["seconds"]), bool(reply["alone"]))
     if done.status == REFUSED:
         raise InvalidParameter(str(json.loads(done.answer)["detail"]))
     if done.status in (None, -_OUT_OF_TIME):
@@ -159,23 +159,23 @@ class Predicting:
 
     def _in_turn(self, columns: packing.Columns, rows: int, end: float) -> list[Prediction] | None:
         predictions: list[Prediction] = []
-        told, self._starts = replace(self._told, rows=rows), self._starts + 1
+        request, self._starts = replace(self._told, rows=rows), self._starts + 1
         while self._starts > 0:
             self._starts -= 1
             seconds = end - time.monotonic()
             if seconds <= 0:
                 return None
             rest = {name: values[len(predictions) :] for name, values in columns.items()}
-            done = sandbox.run(_CHILD, packing.pack(told, self._model, rest), seconds=seconds)
+            done = sandbox.run(_CHILD, packing.pack(request, self._model, rest), seconds=seconds)
             if done.status in (None, -_OUT_OF_TIME, REFUSED, NO_ROOM):
                 return None
             try:
-                found = packing.read_lines(done.answer)
+                lines = packing.read_lines(done.answer)
             except (ValueError, RecursionError):
                 return None
-            if found == [] and done.status != 0:
-                found = [None]  # nothing was before it in this process: it ends every one
-            predictions += found or []
+            if lines == [] and done.status != 0:
+                lines = [None]  # nothing was before it in this process: it ends every one
+            predictions += lines or []
             if len(predictions) >= rows:
                 return predictions if len(predictions) == rows else None
         return None
@@ -229,11 +229,13 @@ class Model(Making):
         """Predict for every row, in a time that does not go by the rows; None where that could not be finished."""
         kind, key = prediction_kind(board, sample.schema[board.label].kind), sample.schema[board.key].kind
         wanted_columns = [board.key, *self._told.features]
-        made = sample.fold(wanted_columns, lambda: _Predicted(self._content, self._told, board, kind), _Predicted.add)
-        made.finish()
-        if made.unfinished:
+        predicted = sample.fold(
+            wanted_columns, lambda: _Predicted(self._content, self._told, board, kind), _Predicted.add
+        )
+        predicted.finish()
+        if predicted.unfinished:
             return None
-        usable = made.usable
+        usable = predicted.usable
         if not usable:  # a submission has at least one prediction: this one is for no row
             some = self.stand_in(board, sample.schema)
             taken = sample.fold([board.key], set[Any], lambda keys, batch: keys.union(_keys(*batch[board.key])))
@@ -282,9 +284,9 @@ def model_in(
     file: Path, schema: Schema, n: int, policy: Policy, output: str | None = None, entry: int | None = None
 ) -> Model:
     """Return a model in a file of one's own, tried on made-up rows."""
-    made = Model(file.read_bytes(), schema, n, policy, output=output, place=entry)
-    made.tried()
-    return made
+    model = Model(file.read_bytes(), schema, n, policy, output=output, place=entry)
+    model.tried()
+    return model
 
 
 def usable_as(kind: Kind, value: Prediction, share: bool = False) -> Prediction:
@@ -302,8 +304,8 @@ def usable_as(kind: Kind, value: Prediction, share: bool = False) -> Prediction:
     if not math.isfinite(value) if isinstance(value, float) else abs(value) >= 2**63:
         return None
     if kind == "number":
-        found = float(value)
-        return found if not share or 0 <= found <= 1 else None
+        number = float(value)
+        return number if not share or 0 <= number <= 1 else None
     whole = int(value)
     if whole != value or abs(whole) >= 2**53:
         return None

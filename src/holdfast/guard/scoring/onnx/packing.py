@@ -75,9 +75,9 @@ def pack(wanted: Wanted, model: bytes, columns: Columns | None) -> bytes:
 def unpack(content: bytes) -> tuple[Wanted, bytes, Columns | None]:
     """Return the parts again."""
     line, _, rest = content.partition(b"\n")
-    told = json.loads(line)
-    size = told.pop("model")
-    wanted = Wanted(**told)
+    header = json.loads(line)
+    size = header.pop("model")
+    wanted = Wanted(**header)
     if len(rest) == size:
         return wanted, rest, None
     with np.load(io.BytesIO(rest[size:]), allow_pickle=False) as arrays:
@@ -140,9 +140,9 @@ def feature(held: Held) -> NDArray[Any]:
         return np.asarray(texts[values.codes if missing is None else np.where(missing, len(texts) - 1, values.codes)])
     if missing is None:
         return np.asarray(values)
-    found = np.asarray(values).astype(np.float64)
-    found[missing] = np.nan
-    return found
+    numbers = np.asarray(values).astype(np.float64)
+    numbers[missing] = np.nan
+    return numbers
 
 
 def features_of(schema: Schema, hidden: Collection[str]) -> dict[str, str]:

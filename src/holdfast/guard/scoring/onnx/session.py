@@ -68,7 +68,7 @@ class Session:
                 f"the model must have either one input with {len(features)} columns, or inputs with the names of "
                 f"columns: {', '.join(features)[:400]}"
             )
-        found = []
+        layout = []
         for one in given:
             columns = list(features) if whole else [one.name]
             texts = [name for name in columns if features[name] == "text"]
@@ -97,8 +97,8 @@ class Session:
                 raise InvalidParameter(
                     f"the model must have an input with {len(columns)} columns, and its input has {shape[1]}"
                 )
-            found.append((one.name, kind, columns))
-        return found
+            layout.append((one.name, kind, columns))
+        return layout
 
     def fed(self, columns: Columns) -> list[tuple[str, NDArray[Any]]]:
         """Return the columns as the inputs of the model, a line per row."""
