@@ -341,7 +341,7 @@ def test_ends() -> None:
         ((1, [1.0], 1, -1), "noncentrality"),
         ((1, [1.0], 1, math.nan), "noncentrality"),
         ((1, [1.0, 2.0], [1, 2, 3]), "fit"),
-        ((1, [1.0], [1, 2, 3]), "parts"),
+        ((1, [1.0], [1, 2, 3]), "entries, but weights has"),
         (([1, 2, 3], np.ones((2, 2))), "fit"),
     ],
 )

@@ -431,13 +431,13 @@ def law_arrays(weights: npt.ArrayLike, degrees: npt.ArrayLike, noncentrality: np
         shape = np.broadcast_shapes(w.shape, k.shape, v.shape)
     except ValueError:
         raise InvalidParameter(
-            f"degrees {k.shape} and noncentrality {v.shape} do not fit weights of shape {w.shape}"
+            f"degrees of shape {k.shape} and noncentrality of shape {v.shape} do not fit weights of shape {w.shape}"
         ) from None
     if w.size and shape[-1] != w.shape[-1]:
-        raise InvalidParameter(f"degrees or noncentrality list {shape[-1]} parts, weights list {w.shape[-1]}")
+        raise InvalidParameter(f"degrees or noncentrality has {shape[-1]} entries, but weights has {w.shape[-1]}")
     largest = w.max(axis=-1, keepdims=True)
     if not (largest > 0).all():
-        raise InvalidParameter("weights must have at least one above 0 in every distribution")
+        raise InvalidParameter("weights must have at least one weight above 0 in every distribution")
     if (w < -ROUNDING * largest).any():
         raise InvalidParameter(f"weights must be at least 0, got {w.min():g}")
     return _spread(np.maximum(w, 0.0), shape), _spread(k, shape), _spread(v, shape)

@@ -531,7 +531,7 @@ def _rows(n: Any) -> int:
 
 def _one(rows: Any, size: int) -> DependentRows:
     if not isinstance(rows, DependentRows) or rows.n != size:
-        raise InvalidParameter(f"inside must return DependentRows of {size} rows for {size} rows")
+        raise InvalidParameter(f"inside must return DependentRows of {size} rows when it is called with {size}")
     return rows
 
 

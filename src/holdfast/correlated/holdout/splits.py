@@ -89,7 +89,7 @@ def split_groups(groups: Any, share: float = 0.5, *, source: Source | None = Non
     share = arguments.probability("share", share)
     if count < 2:
         raise GuaranteeUnavailable(
-            "groups must be at least two, because a single group cannot be split; split it in time instead"
+            "there must be at least two groups, because a single group cannot be split; split it in time instead"
         )
     held = min(max(round(share * count), 1), count - 1)
     keys = resolve(source).words(count)

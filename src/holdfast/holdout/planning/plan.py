@@ -571,7 +571,7 @@ def _use(
     failures = arguments.whole("failures", failures, at_least=0, at_most=questions)
     confidence = arguments.real("confidence", confidence, above=0, below=1)
     if not 1 - confidence >= LEAST_BETA:
-        raise InvalidParameter(f"confidence must leave at least {LEAST_BETA:g} to chance, got {confidence}")
+        raise InvalidParameter(f"confidence must be at most 1 - {LEAST_BETA:g}, got {confidence}")
     low, high = arguments.value_range(low, high)
     if not isinstance(binary, bool):
         raise InvalidParameter("binary must be True or False")

@@ -272,7 +272,9 @@ def workflow(
         **counts,
     )
     if name == "contest" and not use.reserve:
-        raise InvalidParameter("reserve must be above 0 for a contest: its final is on rows that no submission was on")
+        raise InvalidParameter(
+            "reserve must be above 0 for a contest, because its final uses rows that no submission used"
+        )
     return _PLANS[name](use)
 
 

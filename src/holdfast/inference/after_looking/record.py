@@ -186,7 +186,7 @@ class AfterLooking:
             values = getattr(step, "values", None)
         values = None if values is None else arguments.whole("values", values, at_least=1)
         if not isinstance(what, str):
-            raise InvalidParameter(f"what must be a text, got a {type(what).__name__}")
+            raise InvalidParameter(f"what, the name of the step, must be a text, got a {type(what).__name__}")
         require_replace_one(neighbours, cost)
         if self._caps is not None:
             require_room(self._caps, self._entries, cost)
@@ -339,7 +339,7 @@ class AfterLooking:
         bound = ledger.max_information(beta)
         if self._nulls == "any" and bound.scope == "product":
             raise GuaranteeUnavailable(
-                "this max-information is valid for independent rows only, but the record is for nulls of any "
+                "this max-information is valid for independent rows only, but the record is for null hypotheses of any "
                 "distribution"
             )
         return bound

@@ -159,7 +159,7 @@ class Stream(ABC):
 
     def _restore(self, memory: Any) -> None:
         if memory is not None:
-            raise InvalidParameter(f"a stored {self.kind} stream has no memory")
+            raise InvalidParameter(f"a stored {self.kind} stream must have an entry memory, and this one has none")
 
 
 class RewardedStream(Stream):

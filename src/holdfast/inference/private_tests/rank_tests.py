@@ -257,7 +257,7 @@ def kruskal_wallis(
     True
     """
     if len(samples) < 2:
-        raise InvalidParameter(f"samples must be at least two, got {len(samples)}")
+        raise InvalidParameter(f"samples must be a list of at least two samples, got {len(samples)}")
     values, sizes = pooled([sample(f"samples[{i}]", part) for i, part in enumerate(samples)])
     noise = StatisticNoise(kruskal_wallis_sensitivity(sizes), epsilon, rho)
     alpha, stream = arguments.probability("alpha", alpha), generator(rng)

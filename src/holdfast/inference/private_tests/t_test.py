@@ -102,7 +102,7 @@ def anova(
     (True, 'exact', 0.05)
     """
     if len(samples) < 2:
-        raise InvalidParameter(f"samples must be at least two, got {len(samples)}")
+        raise InvalidParameter(f"samples must be a list of at least two samples, got {len(samples)}")
     parts = [whole_values(f"samples[{i}]", part, low, high) for i, part in enumerate(samples)]
     values, sizes = np.concatenate(parts), np.array([part.size for part in parts])
     if values.size > LARGEST_PERMUTED_N:
