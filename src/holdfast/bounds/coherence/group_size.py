@@ -370,8 +370,7 @@ def size_at(alpha: float, lam: float, nats: float, n: int | None, mode: str) -> 
         return GroupSize(max(closed.values()), mode, n, closed)
     if n is None:
         raise InvalidParameter(
-            "n was not given; in sharp mode give the number of rows, because the bound uses how evenly a random "
-            "split cuts a group"
+            "n must be given in sharp mode, because the bound uses how evenly a random split cuts a group"
         )
     target = math.log1p(-SHARE) - lam - nats
     exact = smallest_size(n, alpha / 2, target)
