@@ -319,7 +319,8 @@ def _show(asked: Any, found: Any, estimate: bool, verbose: bool) -> None:
     rows += _revealed(found.details)
     price = "" if found.repeated else wider_words(found.widening, found.final_widening)
     if price:
-        why = ", because this check failed and its value was released" if found.passed is False else ""
+        released = " and its value was released" if found.value is not None else ""
+        why = f", because this check failed{released}" if found.passed is False else ""
         rows.append(("later intervals", price + why))
     elif found.passed and not found.repeated and found.widening is not None:
         rows.append(("later intervals", "as they were"))

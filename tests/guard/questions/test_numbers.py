@@ -262,3 +262,28 @@ def test_a_mean_among_some_rows_of_an_earlier_version_is_revealed_by_its_range()
     assert exact is not None
     assert exact.interval is not None
     assert exact.interval[0] == pytest.approx(kl(2.0, 1000, -8.0, 0.0, 5.0, "lower").low, abs=1e-9)
+
+
+def test_a_difference_of_two_conditions_takes_a_tolerance_that_only_bets_reach() -> None:
+    """The interval of the mean alone, by which smaller tolerances were refused, never gets below .11 here."""
+    rng = np.random.default_rng(11)
+    y = rng.random(2_000) < 0.5
+    one, two = (np.where(rng.random(2_000) < part, y, ~y) for part in (0.82, 0.84))
+    guard = Guard.open(None, hf.data.table({"y": y, "a": one, "b": two}), Policy(questions=100))
+    held = hf.ReusableHoldout(n=2_000, questions=100)
+    asked = compare("b = y", "a = y", guess=0.02, tolerance=0.075)
+    assert guard.estimate(asked).admitted
+    answer, ours = guard.ask(asked), held.compare(two == y, one == y, guess=0.02, tolerance=0.075)
+    assert answer.passed is ours.passed is True
+    assert answer.interval == pytest.approx(list(ours.interval), abs=1e-12)
+    missed = guard.ask(compare("b = y", "a = y", guess=0.02, tolerance=0.001))
+    assert missed.passed is False
+    assert missed.interval is not None
+    low, high = missed.interval
+    assert low < np.mean(two == y) - np.mean(one == y) < high
+    for answer, released in ((missed, True), (guard.ask(compare("b = y", "a = y", margin=0.2)), False)):
+        assert answer.passed is False
+        assert (answer.value is not None) is released
+        effect = compare.effect_words({}, answer.to_dict())
+        assert "because this check failed" in effect
+        assert ("its value was released" in effect) is released

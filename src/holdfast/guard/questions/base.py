@@ -435,7 +435,8 @@ class Question(ABC):
         if asked.get("noise") is not None:
             return "The noise has paid for this answer: later intervals stay as they are."
         if answer["passed"] is False and any(field.name == "guess" for field in cls.fields()):
-            return f"{_price(answer)}, for everybody, because this check failed and its value was released."
+            released = " and its value was released" if answer.get("value") is not None else ""
+            return f"{_price(answer)}, for everybody, because this check failed{released}."
         if answer["passed"] is True and "guess" not in asked:
             return "Claims that hold cost next to nothing: later intervals stay as they are."
         if answer["passed"] is True:

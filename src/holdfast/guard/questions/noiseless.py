@@ -304,6 +304,9 @@ class PairLook(Look):
         schema: Schema,
     ) -> None:
         super().__init__(kind, rows, question, asked)
+        if isinstance(asked, Guess) and asked.tolerance is not None:
+            # Bets decide, and may reach a tolerance that the interval of the mean alone never does.
+            self._question = replace(question, family="betting")
         second, first = (with_default(one) for one in rows)
         self.statistics = (Count(tree.And((second, tree.Not(first)))), Count(tree.And((first, tree.Not(second)))))
         for statistic in self.statistics:
