@@ -488,8 +488,8 @@ def largest_epsilon(
     _target(level, alpha)
     if level_after_approx_dp(alpha, 0.0, delta, n).value < level:
         raise GuaranteeUnavailable(
-            f"at delta = {delta:g} and n = {n} no epsilon keeps a level of {level:g} at alpha = {alpha:g}; give a "
-            "smaller delta or a smaller level"
+            f"at delta = {delta:g} and n = {n} no epsilon is small enough that a test at level {level:g} keeps a false "
+            f"positive rate of {alpha:g} (alpha); give a smaller delta or a smaller level"
         )
     at = {"alpha": alpha, "delta": delta, "n": n, "near": 1 / math.sqrt(n)}
     return solve(level_after_approx_dp, for_="epsilon", target=level, goal="at least", within=1e-12, **at)
@@ -542,8 +542,8 @@ def largest_delta(
     low, high = -700.0, math.log(alpha) - math.log(n) + 1e-9
     if missing(low) >= 0:
         raise GuaranteeUnavailable(
-            f"at epsilon = {epsilon:g} and n = {n} no delta keeps a level of {level:g} at alpha = {alpha:g}; give a "
-            "smaller epsilon or a smaller level"
+            f"at epsilon = {epsilon:g} and n = {n} no delta is small enough that a test at level {level:g} keeps a "
+            f"false positive rate of {alpha:g} (alpha); give a smaller epsilon or a smaller level"
         )
     step = 1.0
     while high - step > low and missing(high - step) >= 0:  # most answers lie near the ceiling

@@ -94,7 +94,7 @@ def epsilon(
         None,
         "--finite/--large",
         help="Treat the audited rows as the whole population (--finite), of which a random half is in the release, "
-        "or as a sample of a large population (--large). [default: --finite with --mode sharp]",
+        "or as a sample of a large population (--large). [default: --finite if --mode is sharp, otherwise --large]",
         show_default=False,
     ),
     lenses: int = typer.Option(

@@ -451,8 +451,8 @@ class Policy:
         return 1.0 if self.analysts is None else self.analysts[analyst]
 
     def knows(self, analyst: str) -> bool:
-        """Return whether an analyst with this name may ask questions. A steward may end a run even if the policy does
-        not name them.
+        """Return whether an analyst with this name may ask questions. A steward whom the policy does not name
+        may still end a run, although `knows` is false for them.
 
         Examples
         --------

@@ -75,7 +75,8 @@ def split_of(claims: Any = "intervals") -> dict[str, float]:
     if not isinstance(claims, Mapping):
         if not isinstance(claims, Sequence):
             raise InvalidParameter(
-                f"claims must be one of {', '.join(_SPLITS)}, a list of claims, or a mapping of claims to their parts"
+                f"claims must be one of {', '.join(_SPLITS)}, a list of claims, or a mapping from each claim "
+                "to its part of the failure probability"
             )
         claims = dict.fromkeys(claims, 1)
     if not claims:

@@ -99,7 +99,10 @@ class RandomSubset:
     def __call__(self, half: Table, rng: np.random.Generator) -> Table:
         """The report on this half."""
         if self.rows > half.rows:
-            raise InvalidParameter(f"rows must be at most the {half.rows} rows of the half, got {self.rows}")
+            raise InvalidParameter(
+                f"rows must be at most {half.rows}, the number of rows in the half of the data that is released, got "
+                f"{self.rows}"
+            )
         return half.take(rng.permutation(half.rows)[: self.rows])
 
 

@@ -231,7 +231,8 @@ class IntervalChain(QuiltModel):
         """Return the Markov quilt of `record` with which the record needs the least noise.
 
         A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
-        `epsilon` is the level of Bayesian differential privacy to reach. The result uses the bounds of the class.
+        `epsilon` is the level of Bayesian differential privacy to reach. The influences are
+        bounded for all chains that this object describes.
         """
         price = NoiseAt(arguments.real("epsilon", epsilon, above=0))
         return self._quilt(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))
@@ -240,8 +241,8 @@ class IntervalChain(QuiltModel):
         """Return the Markov quilt of `record` that proves the lowest level of Bayesian differential privacy for it.
 
         A Markov quilt of a record is a set of records that separates it and the records nearby from all other records.
-        The mechanism is `epsilon_dp`-differentially private, and the level is `size * epsilon_dp + surcharge`. The
-        result uses the bounds of the class.
+        For a mechanism that is `epsilon_dp`-differentially private, the level is `size * epsilon_dp + surcharge`. The
+        influences are bounded for all chains that this object describes.
         """
         price = LevelAt(arguments.real("epsilon_dp", epsilon_dp, above=0))
         return self._quilt(self._search(check_record(record, self.n), price, check_surcharge(surcharge)))

@@ -351,8 +351,8 @@ class Alternatives:
 
 
 def alternatives(n: int, candidates: int, epsilon: float, alpha: float = 0.05) -> Alternatives:
-    """Compare the level that a private choice among `candidates` leaves with those of other ways to test after
-    choosing.
+    """Return the level at which a test may be done after a private choice among `candidates`, next to the levels of
+    other ways to choose and then test.
 
     Examples
     --------
