@@ -84,9 +84,9 @@ def test_labels_and_history_lie_beside_the_model(model: Any, capsys: pytest.Capt
     assert found["notes"] == ["the bounds hold with probability 0.9 over the public history"]
     assert 1 < found["privacy"]["quilt"]["size"] < 1000
     assert run(["correlated", model({"model": "blocks", "labels": {"file": "people.csv", "column": "family"}})]) == 2
-    assert "got 'family'; it has 'person', 'home'" in capsys.readouterr().err
+    assert "got 'family'; the source has 'person', 'home'" in capsys.readouterr().err
     assert run(["correlated", model({"model": "blocks", "labels": {"file": "none.csv", "column": "a"}})]) == 1
-    assert "none.csv, or it cannot be read" in capsys.readouterr().err
+    assert "none.csv does not exist or cannot be read" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_files_that_are_not(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     for name in ("nowhere.csv", "nowhere.parquet"):
         status, _, err = said(capsys, "gof", str(tmp_path / name), "--column", "a", "--categories", "x,y", "--rho", "1")
         assert status == 1
-        assert err == f"holdfast: there is no file {tmp_path / name}, or it cannot be read\n"
+        assert err == f"holdfast: the file {tmp_path / name} does not exist or cannot be read\n"
     words = ["--categories", str(tmp_path / "nowhere.json"), "--rho", "1"]
     status, _, err = said(capsys, "all-pairs", "nowhere.csv", *words)
     assert status == 1
