@@ -197,7 +197,7 @@ class FilterConformance(AccountConformance):
         account = case.make()
         account.spend(case.cost(0.5))
         cost = case.cost(case.too_much)
-        with pytest.raises(BudgetExhausted, match=r"spent .*; asked .*; left ") as caught:
+        with pytest.raises(BudgetExhausted, match=r"refuses a cost of .*: spent so far .*; left ") as caught:
             account.spend(cost)
         assert repr(cost) in str(caught.value)
         assert "\n" not in str(caught.value)
