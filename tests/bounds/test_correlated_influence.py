@@ -200,5 +200,5 @@ def test_threshold_for_questions_is_where_chance_stops() -> None:
 def test_cost_of_algorithm_1_by_its_scales() -> None:
     assert algorithm_1_epsilon(10, 0.01, 5000) == pytest.approx(9 * 10 / (4 * 0.01 * 5000))
     assert algorithm_1_epsilon(1, 1.0, sensitivity=1.0, threshold=2, comparison=4, release=1) == pytest.approx(2.0)
-    with pytest.raises(InvalidParameter, match="n must"):
+    with pytest.raises(InvalidParameter, match="n was not given"):
         algorithm_1_epsilon(10, 0.01)

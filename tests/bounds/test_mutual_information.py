@@ -94,7 +94,7 @@ def test_the_cap_and_the_side_condition() -> None:
         mutual_information_approx_dp(0.01, 1e-15, 1000, 1.0, "paper")
     with pytest.raises(InvalidParameter, match="beta"):
         from_max_information(1.0, 0.2, 10, "paper")
-    with pytest.raises(InvalidParameter, match="s must"):
+    with pytest.raises(InvalidParameter, match="s is"):
         from_max_information(5, 0.3, 20, s=0.1)
     assert from_max_information(5, 0.0, 20).bits == pytest.approx(5)
     assert from_max_information(500, 0.01, 20).bits == 20
@@ -134,7 +134,7 @@ def test_impossible_or_superfluous_arguments_are_refused() -> None:
         from_max_information(-100, 0.1, 10)
     for method in ("paper", "bits"):
         for s in (0.1, math.nan):
-            with pytest.raises(InvalidParameter, match="s must"):
+            with pytest.raises(InvalidParameter, match="s is|s must"):
                 from_max_information(5, 0.01, 20, method, s=s)
     # b = beta/(1 - 2^-s) = 0.5 is above 1/e, where x log(1/x) no longer increases
     with pytest.raises(InvalidParameter, match="1/e"):
