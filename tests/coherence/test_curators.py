@@ -136,7 +136,7 @@ def test_section_7_releases():
     assert shuffled["ill"].tolist() != HALF["ill"].tolist()
     assert cur.Count("ill = 1")(HALF)["count"] == HALF["ill"].sum()
     assert cur.RandomSubset(10)(HALF, rng()).rows == 10
-    with pytest.raises(InvalidParameter, match="at most the 400"):
+    with pytest.raises(InvalidParameter, match="rows must be at most 400"):
         cur.RandomSubset(500)(HALF, rng())
     assert set(cur.Bootstrap()(HALF, rng())["age"]) <= set(HALF["age"])
 

@@ -107,7 +107,7 @@ def test_a_list_of_zeros_and_ones_is_not_taken_for_row_numbers():
 def test_given_predictions_are_checked_at_the_door():
     with pytest.raises(Exception, match="1 of 2 do not"):
         lrn.Given([0.1, 7])
-    with pytest.raises(InvalidParameter, match="there are none for other rows"):
+    with pytest.raises(InvalidParameter, match="they cover only the rows of the data"):
         lrn.Given([0.1])(None)
 
 

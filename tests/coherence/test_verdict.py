@@ -154,7 +154,7 @@ def test_a_real_audit_end_to_end() -> None:
     for result in (found.to_dict(), judged.to_dict()):
         assert json.loads(json.dumps(result, allow_nan=False)) == result
     assert found.case("constant", found.cases[0].lens).omnibus == 1
-    with pytest.raises(InvalidParameter, match="no case"):
+    with pytest.raises(InvalidParameter, match="there are no tests of learner"):
         found.case("constant", "nowhere")
 
 
