@@ -134,7 +134,7 @@ def test_impossible_or_superfluous_arguments_are_refused() -> None:
         from_max_information(-100, 0.1, 10)
     for method in ("paper", "bits"):
         for s in (0.1, math.nan):
-            with pytest.raises(InvalidParameter, match="s is|s must"):
+            with pytest.raises(InvalidParameter, match=r"^s (is|must)"):
                 from_max_information(5, 0.01, 20, method, s=s)
     # b = beta/(1 - 2^-s) = 0.5 is above 1/e, where x log(1/x) no longer increases
     with pytest.raises(InvalidParameter, match="1/e"):
