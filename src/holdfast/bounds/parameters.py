@@ -101,7 +101,7 @@ class Parameter:
     def allowed(self) -> str:
         """Which values it may have, in the words of the error that refuses others."""
         if self.kind == "choice":
-            return arguments.one_of(self.choices)
+            return "one of " + ", ".join(self.choices)
         limits = self.domain.limits
         if self.kind == "whole":
             ends = [f"at least {limits['at_least']}"] if "at_least" in limits else []

@@ -156,19 +156,8 @@ def choice(name: str, value: Any, options: Collection[str]) -> str:
     'gaussian'
     """
     if not isinstance(value, str) or value not in options:
-        raise refused(name, value, one_of(options))
+        raise refused(name, value, f"one of {', '.join(options)}")
     return value
-
-
-def one_of(options: Collection[str]) -> str:
-    """Return what is allowed, in the words of an error.
-
-    Examples
-    --------
-    >>> one_of(["gaussian", "laplace"]), one_of(["gaussian"])
-    ('one of gaussian, laplace', 'gaussian')
-    """
-    return f"{'one of ' if len(options) > 1 else ''}{', '.join(options)}"
 
 
 def metric(value: Any, options: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from holdfast.bounds.interval.width import GaussianNoise, Width
+from holdfast.bounds.interval.width import GaussianNoise, Width, gaussian_only
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.numerics.maxima import normal_quantile
 from holdfast.bounds.numerics.search import minimise
@@ -139,6 +139,7 @@ def russo_zou(
     >>> round(russo_zou(6400, 640, 0.05).value, 6)
     0.300773
     """
+    gaussian_only("interval.russo-zou", noise)
     known: Information = information or ("zcdp" if method == "paper" else "quarter")
     arguments.choice("information", known, ("quarter", "zcdp"))
     tail = math.sqrt(2 * (math.log(4 * questions) - math.log(beta)))
@@ -236,6 +237,7 @@ def xu_raginsky(
     >>> round(xu_raginsky(6400, 640, 0.05, method="paper").value, 10)
     0.6844148793
     """
+    gaussian_only("interval.xu-raginsky", noise)
     known: Information = "zcdp" if method == "paper" else "quarter"
     tail = math.sqrt(2 * (math.log(4 * questions) - math.log(beta)))
 
@@ -322,6 +324,7 @@ def russo_zou_kl(
     >>> round(russo_zou_kl(6400, 640, 0.05, method="paper").value, 10)
     0.4089368075
     """
+    gaussian_only("interval.russo-zou-kl", noise)
     known: Information = "zcdp" if method == "paper" else "quarter"
 
     def width(b: float, part: float) -> float:

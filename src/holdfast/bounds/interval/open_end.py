@@ -25,7 +25,7 @@ from holdfast.bounds.interval.signs import (
     second_sample,
     sign_excess_rate,
 )
-from holdfast.bounds.interval.width import GaussianNoise, Width
+from holdfast.bounds.interval.width import GaussianNoise, Width, gaussian_only
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.parameters import Domain, FailureProbability, Rows
 from holdfast.bounds.registry import theorem
@@ -232,6 +232,7 @@ def sign_comparison_open(
     >>> [round(sign_comparison_open(100_000, j, 0.05).value, 3) for j in (1, 100, 1000)]
     [0.012, 0.027, 0.045]
     """
+    gaussian_only("interval.sign-comparison-open", noise)
     plan = open_plan(n, beta, tuned_for)
     half_width = plan.half_width(questions)
     return Width(

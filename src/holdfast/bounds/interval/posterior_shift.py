@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from holdfast.bounds.interval.mutual_information import russo_zou_kl
-from holdfast.bounds.interval.width import GaussianNoise, Width
+from holdfast.bounds.interval.width import GaussianNoise, Width, gaussian_only
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.numerics.maxima import normal_excess, normal_shortfall, square_shortfall
 from holdfast.bounds.numerics.search import minimise
@@ -242,6 +242,7 @@ def posterior_shift(
     >>> posterior_shift(100_000, 1000, 0.05, sigma=0.01).value > width.value
     True
     """
+    gaussian_only("interval.posterior-shift", noise)
     omega, kappa = normal_shortfall(questions, beta), square_shortfall(beta)
     scale = math.sqrt(math.sqrt(questions) * kappa / (4 * n * omega)) if sigma is None else sigma
     tau = scale * omega + math.sqrt(questions) * kappa / (4 * n * scale)
@@ -455,6 +456,7 @@ def scheduled(
     >>> s.sigma(1) > s.sigma(500) > s.sigma(1000)
     True
     """
+    gaussian_only("interval.scheduled", noise)
     free = None if parameters is None else parameters
     if free is not None and (len(free) != 4 or free[2] >= 1):
         raise InvalidParameter("parameters must be a list of four numbers V, c_w, h and z, with h below 1")

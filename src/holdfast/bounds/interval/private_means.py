@@ -22,7 +22,7 @@ from holdfast.bounds.interval.signs import (
     sign_plan,
     sign_width,
 )
-from holdfast.bounds.interval.width import GaussianNoise, Width
+from holdfast.bounds.interval.width import GaussianNoise, Width, gaussian_only
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.parameters import Domain, FailureProbability, Questions, Rows
 from holdfast.bounds.registry import theorem
@@ -121,6 +121,7 @@ def private_means(
     >>> private_means(100_000, 50, 0.05, 1.0).tuning["mu"] < 0.04                 # a ceiling: less is narrower
     True
     """
+    gaussian_only("interval.private-means", noise)
     return _private_means(n, questions, beta, mu, rows, method)
 
 

@@ -35,7 +35,7 @@ from holdfast.bounds.interval.signs import (
     run_lengths,
     sign_excess_rate,
 )
-from holdfast.bounds.interval.width import GaussianNoise, Width
+from holdfast.bounds.interval.width import GaussianNoise, Width, gaussian_only
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.parameters import Domain, FailureProbability, Questions, Rows
 from holdfast.bounds.registry import theorem
@@ -404,6 +404,7 @@ def sign_comparison_rates(
     >>> round(width.tuning["low"], 3), round(width.tuning["high"], 3), round(width.tuning["at_rate"], 3)
     (0.036, 0.068, 0.016)
     """
+    gaussian_only("interval.sign-comparison-rates", noise)
     plan = rate_plan(n, questions, beta, rate)
     low, high = plan.last()
     reach = up(max(high - rate, rate - low), 4)

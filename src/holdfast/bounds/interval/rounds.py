@@ -12,7 +12,7 @@ from typing import Annotated
 
 from holdfast.bounds.interval.planning import best
 from holdfast.bounds.interval.signs import RowLaw, sign_plan, sign_width
-from holdfast.bounds.interval.width import GaussianNoise, UnusedNoise, Width
+from holdfast.bounds.interval.width import GaussianNoise, UnusedNoise, Width, gaussian_only
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.parameters import MOST, Domain, FailureProbability, Questions, Rows
 from holdfast.bounds.registry import theorem
@@ -155,6 +155,7 @@ def sign_comparison_rounds(
     >>> round(sign_comparison_rounds(10_000, 100, 0.05, 5).value, 3)
     0.054
     """
+    gaussian_only("interval.sign-comparison-rounds", noise)
     size = _checked(questions, rounds)
     plan = sign_plan(n, questions, beta, rows, batch=size if rounds <= _MOST_ROUNDS else 1)
     width = sign_width(plan, "interval.sign-comparison-rounds", "best", {"rounds": rounds})

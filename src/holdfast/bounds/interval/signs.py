@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, expit, log_ndtr, ndtr
 
 from holdfast.bounds.interval.posterior_shift import Schedule
-from holdfast.bounds.interval.width import GaussianNoise, Width
+from holdfast.bounds.interval.width import GaussianNoise, Width, gaussian_only
 from holdfast.bounds.numerics.exact import down, up
 from holdfast.bounds.parameters import Domain, FailureProbability, Questions, Rows
 from holdfast.bounds.registry import theorem
@@ -835,6 +835,7 @@ def sign_comparison(
     >>> round(sign_comparison(100_000, 1000, 0.05, parameters=(2, 1, 0), excess=0.05).value, 6)  # constant noise
     0.035574
     """
+    gaussian_only("interval.sign-comparison", noise)
     return _sign_width("identical", n, questions, beta, schedule, parameters, excess, comparison)
 
 
@@ -879,6 +880,7 @@ def sign_comparison_independent(
     >>> round(sign_comparison_independent(100_000, 1000, 0.05).value, 4)
     0.0323
     """
+    gaussian_only("interval.sign-comparison-independent", noise)
     return _sign_width("independent", n, questions, beta, schedule, parameters, excess, comparison)
 
 

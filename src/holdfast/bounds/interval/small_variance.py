@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from scipy.special import ndtr, ndtri
 
-from holdfast.bounds.interval.width import GaussianNoise, Width
+from holdfast.bounds.interval.width import GaussianNoise, Width, gaussian_only
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.numerics.maxima import normal_shortfall
 from holdfast.bounds.numerics.search import minimise
@@ -245,6 +245,7 @@ def small_variance(
     >>> round(small_variance(100_000, 1000, 0.05, 0.218).value, 4)
     0.028
     """
+    gaussian_only("interval.small-variance", noise)
     plan = small_variance_plan(n, questions, beta, deviation)
     return Width(
         plan.half_width(plan.deviation),

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from holdfast.core import arguments
 from holdfast.core.guarantee import Guarantee
+from holdfast.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from holdfast.bounds.interval.posterior_shift import Schedule
 
 Noise = Annotated[Literal["gaussian", "laplace"], "The kind of noise."]
-GaussianNoise = Annotated[
-    Literal["gaussian"],
-    "Gaussian noise; the proof does not cover Laplace noise, which interval.dfh, interval.bns, interval.jung and "
-    "interval.best take.",
-]
+GaussianNoise = Annotated[Noise, "Gaussian noise; the proof does not cover Laplace noise."]
 UnusedNoise = Annotated[Noise, "Accepted as in the other intervals; no noise is added."]
 
 
@@ -110,3 +107,12 @@ class Width:
             "tuning": dict(self.tuning),
         }
         return plain | ({"schedule": self.schedule.summary()} if self.schedule is not None else {})
+
+
+def gaussian_only(theorem: str, noise: Any) -> None:
+    """Refuse Laplace noise where no proof covers it."""
+    if noise == "laplace":
+        raise InvalidParameter(
+            f"noise must be gaussian for {theorem}, because its proof is about Gaussian noise; for laplace use "
+            "interval.dfh, interval.bns, interval.jung or interval.best"
+        )
