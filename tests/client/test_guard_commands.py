@@ -39,7 +39,7 @@ def test_pause_resume_close_log_show_and_list(live: Live, people: str, capsys: A
     assert run(["guard", "pause", *there, "--reason", "an audit", "--json"]) == 0
     assert said(capsys)["status"] == "paused"
     assert run(["guard", "pause", *there]) == 3
-    assert "paused already" in capsys.readouterr().err
+    assert "'paused' already" in capsys.readouterr().err
     assert run(["ask", "check", live.url, people, "age < 45", "--guess", "0.5"]) == 3
     assert run(["guard", "resume", *there]) == 0
     capsys.readouterr()

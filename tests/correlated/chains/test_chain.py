@@ -253,7 +253,7 @@ def test_a_million_records_in_a_second() -> None:
         ("no matrix", 5, "stationary", "square matrix"),
         (CH1, 0, "stationary", "n must be"),
         (CH1, 5, [0.5, 0.6], "start must sum to 1"),
-        (CH1, 5, [1.0], "start must hold 2"),
+        (CH1, 5, [1.0], "start must have 2 probabilities"),
         (CH1, 5, "uniform", "start must be one of"),
         ([[1.0, 0.0], [0.0, 1.0]], 5, "stationary", "one closed class"),
     ],

@@ -21,9 +21,9 @@ SMALL = Schema({"x": "number", "i": "integer", "b": "boolean", "s": "text"})
     [
         ("height > 1", "columns of the schema, got 'height'"),
         ("X > 1", "there is 'x'"),
-        ("x + s", "a number with +, got a text"),
-        ("x and b", "a boolean with and, got a number"),
-        ("not x", "a boolean with not"),
+        ("x + s", "a number as operand of +, got a text"),
+        ("x and b", "a boolean as operand of and, got a number"),
+        ("not x", "a boolean as operand of not"),
         ("'b' < 'a'", "write the result of the comparison instead, or compare a column with"),
         (
             "case when s = 'a' then 'b' else 'c' end < 'a'",
@@ -36,7 +36,7 @@ SMALL = Schema({"x": "number", "i": "integer", "b": "boolean", "s": "text"})
         ("null", "must not be null in every row"),
         ("case when b then null end", "nothing but null"),
         ("case when b then 1 else 'a' end", "number and text"),
-        ("case when x then 1 end", "a boolean with when"),
+        ("case when x then 1 end", "a boolean as operand of when"),
         ("x in ('a')", "a list of only numbers or only texts"),
         ("s in (1)", "a list of only numbers or only texts"),
         ("b in (1)", "a list of only numbers or only texts"),
