@@ -193,7 +193,7 @@ def test_kinds_of_columns(spark_session: SparkSession) -> None:
     )
     kinds = {"a": "integer", "b": "number", "d": "date", "e": "number", "g": "text"}
     assert table(frame).schema == Schema({name: f"{kind} not null" for name, kind in kinds.items()})
-    with pytest.raises(InvalidParameter, match="which is a interval"):
+    with pytest.raises(InvalidParameter, match="whose type interval day cannot be read"):
         table(frame, schema={"h": "number"})
     with pytest.raises(InvalidParameter, match="collate"):
         table(frame, schema={"f": "text"})

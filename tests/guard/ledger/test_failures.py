@@ -282,7 +282,7 @@ def test_wrong_places(tmp_path: Path) -> None:
         open_store(tmp_path / "ledger.db", timeout=0)
     other = tmp_path / "other.txt"
     other.write_text("not a database, but a text that is long enough to be looked at as one" * 30)
-    with pytest.raises(LedgerUnavailable, match="no SQLite database"):
+    with pytest.raises(LedgerUnavailable, match="not an SQLite database"):
         open_store(other)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.txt"], "no key is made for it"
 

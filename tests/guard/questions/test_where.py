@@ -176,7 +176,7 @@ def test_an_end_does_not_show_the_value_of_a_few_rows(ending: Any) -> None:
         "5 earlier answers are about too few rows to be shown exactly."
     )
     assert "5 earlier answers are about too few rows" in str(done)
-    with pytest.raises(BudgetExhausted, match="nothing more is certified"):
+    with pytest.raises(BudgetExhausted, match="this guard answers no more questions"):
         guard.ask(hf.guard.check("x", guess=50))
 
 

@@ -308,7 +308,7 @@ def _check_no_table(session: SparkSession, paths: Sequence[str]) -> None:
             with suppress(PySparkException, Py4JError):  # there is none, or a file that has nothing below it
                 _ = session.read.text(f"{path.rstrip('/')}/{log}").schema
                 raise InvalidParameter(
-                    f"source must not be the folder of a {format} table, because Spark would read the files of all "
+                    f"source must not be the folder of a table of {format}, because Spark would read the files of all "
                     f"versions of the table; give the table as a data frame: session.read.format({format!r}).load(...)"
                 )
 

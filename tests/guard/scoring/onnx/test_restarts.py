@@ -69,7 +69,7 @@ def dividing(operator: str = "Div", kind: Any = np.int64) -> bytes:
 @pytest.mark.parametrize("kind", [np.int64, np.int32])
 @pytest.mark.parametrize("operator", ["Div", "Mod"])
 def test_whole_numbers_of_a_row_are_not_divided(operator: str, kind: Any) -> None:
-    with pytest.raises(InvalidParameter, match=f"must not use {operator} on whole numbers of a row.*cast them"):
+    with pytest.raises(InvalidParameter, match=f"must not use {operator} on whole numbers of a row.*cast the numbers"):
         admitted(dividing(operator, kind))
 
 
