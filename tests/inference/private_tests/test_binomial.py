@@ -221,7 +221,7 @@ def test_result() -> None:
         (lambda: proportion(1, 10, 0.5), "epsilon"),
         (lambda: proportion(1, 10, 0.5, epsilon=1, alpha=1), "alpha"),
         (lambda: proportion(1, 10, 0.5, epsilon=1, alternative="both"), "alternative"),  # type: ignore[arg-type]
-        (lambda: proportion(NoisyCount(1, 0.0, 10, Tulap(1)), 10), "again"),
+        (lambda: proportion(NoisyCount(1, 0.0, 10, Tulap(1)), 10), "already has them"),
         (lambda: NoisyCount(1, 0.7, 10, Tulap(1)), "fraction"),
         (lambda: NoisyCount(1, 0.2, 10, 1.0), "noise"),  # type: ignore[arg-type]
         (lambda: p_value(float("nan"), 10, 0.5, epsilon=1), "z must"),

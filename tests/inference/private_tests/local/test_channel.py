@@ -124,7 +124,7 @@ def test_at_little_privacy_and_at_much() -> None:
 def test_wrong_randomizers() -> None:
     with pytest.raises(InvalidParameter, match="randomizer must be"):
         channel_of(LocalLaplace(0, 1, 1))
-    with pytest.raises(InvalidParameter, match="with epsilon"):
+    with pytest.raises(InvalidParameter, match="needs epsilon"):
         local.make_randomizer("bit-flip", 4, rho=1)
     with pytest.raises(InvalidParameter, match="with rho"):
         local.make_randomizer("gaussian", 4)

@@ -166,7 +166,7 @@ def test_the_worst_direction_is_worst() -> None:
 
 def test_wrong_input() -> None:
     vote = RandomizedResponse(4, 1)
-    with pytest.raises(InvalidParameter, match="one number of categories"):
+    with pytest.raises(InvalidParameter, match="the same number of categories"):
         local.power(vote, U4, [0.5, 0.5], 100)
     with pytest.raises(InvalidParameter, match="one entry per category"):
         local.noncentrality(vote, U4, [0.5, 0.5])
@@ -178,7 +178,7 @@ def test_wrong_input() -> None:
         local.independence_noncentrality(vote, [[0.5], [0.25, 0.25]])
     with pytest.raises(InvalidParameter, match="positive margins"):
         local.independence_noncentrality(vote, [[0.5, 0.5], [0, 0]])
-    with pytest.raises(InvalidParameter, match="one number of categories"):
+    with pytest.raises(InvalidParameter, match="the same number of categories"):
         local.independence_noncentrality(RandomizedResponse(5, 1), [[0.25, 0.25], [0.25, 0.25]])
     with pytest.raises(InvalidParameter, match="as many categories"):
         local.separate_noncentrality(vote, vote, [[0.25, 0.25], [0.25, 0.25]])
