@@ -126,7 +126,7 @@ def test_wrong_randomizers() -> None:
         channel_of(LocalLaplace(0, 1, 1))
     with pytest.raises(InvalidParameter, match="needs epsilon"):
         local.make_randomizer("bit-flip", 4, rho=1)
-    with pytest.raises(InvalidParameter, match="with rho"):
+    with pytest.raises(InvalidParameter, match="needs rho"):
         local.make_randomizer("gaussian", 4)
     with pytest.raises(InvalidParameter, match="kind"):
         local.make_randomizer("hadamard", 4, epsilon=1)

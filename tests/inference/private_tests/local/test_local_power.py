@@ -176,7 +176,7 @@ def test_wrong_input() -> None:
         local.independence_noncentrality(vote, [0.25] * 4)
     with pytest.raises(InvalidParameter, match="rows of equal length"):
         local.independence_noncentrality(vote, [[0.5], [0.25, 0.25]])
-    with pytest.raises(InvalidParameter, match="positive margins"):
+    with pytest.raises(InvalidParameter, match="a sum above 0"):
         local.independence_noncentrality(vote, [[0.5, 0.5], [0, 0]])
     with pytest.raises(InvalidParameter, match="the same number of categories"):
         local.independence_noncentrality(RandomizedResponse(5, 1), [[0.25, 0.25], [0.25, 0.25]])
