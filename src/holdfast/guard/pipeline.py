@@ -864,10 +864,8 @@ def settle(
     else:
         charged = Accounts.of(transaction, state.policy, request.analyst)
         request = _as_prepaid(transaction, state, request, prepaid, charged.acting(state.policy).progress)
-    acting = charged.acting(state.policy)
-    situation = Situation(
-        budget_of(state, charged.analyst), acting.progress, acting.spent, source, Hidden(transaction), prior
-    )
+    before = situation_of(state, charged)
+    situation = replace(before, prior=prior, source=source, hidden=Hidden(transaction))
     settled = request.bound.settle(prepared, situation)
     if isinstance(state, PooledState):
         settled = replace(settled, details={**settled.details, "epochs": len(state.rows), "rows": list(state.rows)})

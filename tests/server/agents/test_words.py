@@ -63,5 +63,5 @@ def test_a_refusal_of_a_kind_that_is_not_foreseen_says_that_nothing_was_spent() 
 @pytest.mark.parametrize("arguments", [None, [], "question", 3])
 def test_arguments_of_a_tool_are_an_object(arguments: Any) -> None:
     tool = Tool("ask", "Ask", "Ask.", {"properties": {"question": {}}, "required": ["question"]}, False)
-    with pytest.raises(InvalidParameter, match="arguments of ask must be an object"):
+    with pytest.raises(InvalidParameter, match="arguments of the tool ask must be an object"):
         _checked(tool, arguments)

@@ -254,7 +254,7 @@ class Tools:
     >>> print(tools.call("submit", {"rule": "age > 40", "guess": 1.0}).words[:60])
     Your guess of 1 passed: the truth is between 0.998 and 1. Al
     >>> print(tools.call("ask", {"question": {"kind": "mean", "expression": "age"}}).words[:33])
-    Refused: a mean is not allowed he
+    Refused: the policy of this guard
     """
 
     def __init__(self, guard: AnalystGuard, label: str | None = None, files: Path | None = None) -> None:
