@@ -92,7 +92,7 @@ def test_thresholdout_is_certified_only_where_a_theorem_reaches() -> None:
 
 
 def test_splitting_needs_a_row_a_question() -> None:
-    with pytest.raises(GuaranteeUnavailable, match="leaves none"):
+    with pytest.raises(GuaranteeUnavailable, match="leave none"):
         answerer("splitting").make(Design(n=10, questions=20), Seeded(1))
 
 
