@@ -45,12 +45,12 @@ def read(data: bytes) -> PlainRequest | None:
     >>> read(b"POST /ask HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\r\n{") is None
     True
     """
-    found = _HEAD.match(data) if len(data) <= LONGEST else None
-    if found is None:
+    head = _HEAD.match(data) if len(data) <= LONGEST else None
+    if head is None:
         return None
     headers = []
     host = length = None
-    for line in found[3].split(b"\r\n")[:-1]:
+    for line in head[3].split(b"\r\n")[:-1]:
         name, _, value = line.partition(b":")
         name, value = name.lower(), value.strip(b" ")
         if name == b"host":
@@ -64,10 +64,10 @@ def read(data: bytes) -> PlainRequest | None:
         elif name in _ODD and not (name == b"connection" and value.lower() == b"keep-alive"):
             return None
         headers.append((name, value))
-    body = data[found.end() :]
+    body = data[head.end() :]
     if host is None or len(body) != (length or 0):
         return None
-    return PlainRequest(found[1].decode("ascii"), found[2], headers, body)
+    return PlainRequest(head[1].decode("ascii"), head[2], headers, body)
 
 
 class PlainCycle(RequestResponseCycle):

@@ -101,11 +101,11 @@ class Direct:
         """Answer a question, or hand the request on."""
         posted = scope["type"] == "http" and scope["method"] == "POST" and not scope["root_path"]
         route = self._routes.get(scope["path"].rpartition("/")[2]) if posted else None
-        found = None if route is None else route.path_regex.match(scope["path"])
-        if route is None or found is None:
+        matched = None if route is None else route.path_regex.match(scope["path"])
+        if route is None or matched is None:
             await self._app(scope, receive, send)
             return
-        scope["route"], scope["path_params"] = route, found.groupdict()
+        scope["route"], scope["path_params"] = route, matched.groupdict()
         try:
             await route.respond(scope, receive, send)
         except RequestValidationError as error:
